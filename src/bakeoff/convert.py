@@ -1,0 +1,133 @@
+"""Plain values to frozen dataclasses, strictly: the one door for YAML (through `config`) and for records.
+
+An unknown or missing key, a wrong type or a refused value is a ConfigError that names the key,
+the value and what would be right.
+"""
+
+import dataclasses
+import difflib
+import math
+import types
+import typing
+from collections.abc import Mapping
+from typing import Any, Literal, TypeVar, Union
+
+from bakeoff.errors import ConfigError
+from bakeoff.spec import MODEL_KINDS, PROBE_KINDS, Model, Probe, Run
+
+T = TypeVar("T")
+
+
+def build(cls: type[T], values: Mapping[str, Any], where: str = "") -> T:
+    """A `cls` from plain `values`; `where` is the dotted key under which they stand (for messages).
+
+    Raises ConfigError for an unknown or missing key, a wrong type, or a value the class refuses.
+    """
+    if not isinstance(values, Mapping):
+        raise ConfigError(f"{where or cls.__name__}={values!r} should be a group of settings")
+    fields = {field.name: field for field in dataclasses.fields(cls)}  # type: ignore[arg-type]
+    hints = typing.get_type_hints(cls)
+    for key in values:
+        if key not in fields and key != "kind":
+            raise ConfigError(unknown_key(_join(where, str(key)), [_join(where, name) for name in fields]))
+    arguments = {}
+    for name, field in fields.items():
+        if name in values:
+            arguments[name] = _value(hints[name], values[name], _join(where, name))
+        elif field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING:
+            raise ConfigError(f"{_join(where, name)} is missing: set it, for example in the YAML of {where or cls.__name__}")
+    try:
+        return cls(**arguments)
+    except ValueError as refused:
+        raise ConfigError(str(refused)) from None
+
+
+def build_run(values: Mapping[str, Any]) -> Run:
+    """A Run from plain values, `model.kind` and `probe.kind` selecting the dataclass."""
+    return build(Run, values)
+
+
+def unknown_key(key: str, known: list[str]) -> str:
+    """The sentence for a key that does not exist, with the nearest one that does."""
+    near = difflib.get_close_matches(key, known, n=1, cutoff=0.5)
+    if near:
+        return f"{key} is not a setting; did you mean {near[0]}?"
+    return f"{key} is not a setting; the settings here are {', '.join(sorted(known))}"
+
+
+def _join(where: str, name: str) -> str:
+    return f"{where}.{name}" if where else name
+
+
+def _value(hint: Any, value: Any, where: str) -> Any:
+    if hint == Model or hint == Probe:
+        return _of_kind(MODEL_KINDS if hint == Model else PROBE_KINDS, value, where)
+    origin = typing.get_origin(hint)
+    if origin in (Union, types.UnionType):
+        return _one_of(typing.get_args(hint), value, where)
+    if origin is Literal:
+        if value in typing.get_args(hint):
+            return value
+        raise ConfigError(f"{where}={value} should be one of {', '.join(map(str, typing.get_args(hint)))}")
+    if dataclasses.is_dataclass(hint):
+        return build(typing.cast(type, hint), value, where)
+    if origin is tuple:
+        if not isinstance(value, list | tuple):
+            raise ConfigError(f"{where}={value} should be a list")
+        return tuple(_value(typing.get_args(hint)[0], item, f"{where}[{i}]") for i, item in enumerate(value))
+    if origin is dict:
+        if not isinstance(value, Mapping):
+            raise ConfigError(f"{where}={value} should be a mapping")
+        key_hint, item_hint = typing.get_args(hint)
+        return {_value(key_hint, key, where): _value(item_hint, item, f"{where}.{key}") for key, item in value.items()}
+    return _scalar(hint, value, where)
+
+
+def _of_kind(kinds: Mapping[str, type], value: Any, where: str) -> Any:
+    if not isinstance(value, Mapping) or value.get("kind") not in kinds:
+        kind = value.get("kind") if isinstance(value, Mapping) else value
+        raise ConfigError(f"{where}.kind={kind} should be one of {', '.join(sorted(kinds))}")
+    return build(kinds[value["kind"]], value, where)
+
+
+def _one_of(hints: tuple[Any, ...], value: Any, where: str) -> Any:
+    if value is None and type(None) in hints:
+        return None
+    for hint in hints:
+        if hint is type(None):
+            continue
+        try:
+            return _value(hint, value, where)
+        except ConfigError as error:
+            if len(hints) == 2 and type(None) in hints:
+                raise ConfigError(f"{error} or null") from None
+    raise ConfigError(f"{where}={value} should be {' or '.join(_name(hint) for hint in hints)}")
+
+
+def _scalar(hint: Any, value: Any, where: str) -> Any:
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if hint is float:
+        # YAML 1.1 reads 2e-5 as text and 2.0e-5 as a number; both mean the same number here.
+        try:
+            converted = float(value) if number or isinstance(value, str) else math.nan
+        except ValueError:
+            converted = math.nan
+        if math.isfinite(converted):
+            return converted
+    elif hint is int and number and float(value).is_integer():
+        return int(value)
+    elif hint is str and isinstance(value, str) and value != "":
+        return value
+    elif hint is str and number:
+        return str(value)
+    elif hint is bool and isinstance(value, bool):
+        return value
+    elif hint is Any:
+        return value
+    raise ConfigError(f"{where}={value} should be {_name(hint)}")
+
+
+def _name(hint: Any) -> str:
+    if typing.get_origin(hint) is Literal:
+        return " or ".join(map(str, typing.get_args(hint)))
+    return {int: "a whole number", float: "a number", str: "a text", bool: "true or false", type(None): "null"}.get(hint, str(hint))

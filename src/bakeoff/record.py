@@ -1,0 +1,179 @@
+"""The immutable answer to one Run, its JSON, and the version of that JSON."""
+
+import dataclasses
+import json
+from dataclasses import dataclass, field
+from pathlib import PurePath
+from typing import Any, Literal
+
+from bakeoff import convert
+from bakeoff.errors import BakeoffError
+from bakeoff.spec import Run, to_plain
+
+SCHEMA_VERSION = 1
+
+Status = Literal["ok", "diverged"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class MachineFacts:
+    """Where a Run was baked; recorded, not hashed, for quality."""
+
+    processor: str
+    usable_cpus: int
+    memory_gb: float
+    gpu: str | None
+    device: str
+    """The device this Run used: cpu or cuda."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """One sign of trouble in the data; `message` quotes no document."""
+
+    code: str
+    """For example near_duplicates, conflicting_labels, empty_texts, small_class, truncated."""
+    count: int
+    message: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class DataFacts:
+    """What the Run saw: sizes, the exact rows by hash, how much was read, and the audit."""
+
+    revision: str
+    classes: tuple[str, ...]
+    primary_metric: Literal["accuracy", "macro_f1"]
+    n_pool: int
+    n_fit: int
+    n_val: int
+    n_test: int
+    subset_hashes: dict[str, str]
+    """SHA-256 of the sorted row ids of `fit`, `validation` and `test`."""
+    truncated_fraction: float | None
+    """Share of test documents of which the reading strategy left tokens out; null where nothing is tokenised."""
+    length_tokens: dict[str, float]
+    """Percentiles p50, p90, p95, p99 and max of test document lengths, in the model's own tokens."""
+    audit: tuple[Finding, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Diagnostic:
+    """One sign of trouble in training, and the first thing to check."""
+
+    code: Literal["near_chance", "collapsed", "not_finite", "no_steps"]
+    message: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingFacts:
+    """How fitting went. Closed-form models have seconds and no steps."""
+
+    epochs: float
+    steps: int
+    best_step: int | None
+    best_validation_loss: float | None
+    seconds: float
+    predict_seconds: float | None
+    tokens_per_second: float | None
+    peak_memory_mb: float
+    stop_reason: Literal["schedule", "closed_form", "not_finite"]
+    selected: dict[str, float]
+    """What the model chose on its own labels, for example C by cross-validation."""
+    diagnostics: tuple[Diagnostic, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClassQuality:
+    """One class on one split; precision and recall are null where nothing was predicted or nothing stands."""
+
+    support: int
+    precision: float | None
+    recall: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class SplitQuality:
+    """How right the saved predictions are on one split or slice of it."""
+
+    n: int
+    accuracy: float
+    macro_f1: float
+    """Mean F1 over classes with at least 10 rows here (over all present classes where none has 10)."""
+    macro_f1_all: float
+    """Mean F1 over every class that stands here."""
+    log_loss: float
+    brier: float
+    ece: float
+    majority_baseline: float
+    """Accuracy of always answering the class that is largest in the rows the model was fitted on."""
+    collapsed: bool
+    """One class was predicted for every row."""
+    classes: dict[str, ClassQuality]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Size:
+    """How large the model is; flops are per test document of median length, null where no formula applies."""
+
+    parameters_total: int
+    parameters_trainable: int
+    parameters_embedding: int
+    bytes: int
+    flops_per_document: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Provenance:
+    """What code gave the answer."""
+
+    commit: str | None
+    dirty: bool | None
+    versions: dict[str, str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Record:
+    """The answer to one Run. `quality` is keyed by split or slice (`test`, `test_uncontaminated`, `validation`)."""
+
+    schema_version: int
+    run_id: str
+    question_id: str
+    status: Status
+    started_at: str
+    finished_at: str
+    run: Run
+    machine: MachineFacts
+    data: DataFacts
+    training: TrainingFacts
+    quality: dict[str, SplitQuality]
+    latency: dict[str, Any] | None = field(default=None)
+    size: Size | None
+    provenance: Provenance
+
+    def to_json(self) -> str:
+        """Indented JSON; paths inside the Run keep their last part only."""
+        plain = {f.name: to_plain(getattr(self, f.name)) for f in dataclasses.fields(self)}
+        plain["run"] = without_folders(plain["run"])
+        return json.dumps(plain, indent=2, allow_nan=False) + "\n"
+
+
+def from_json(text: str) -> Record:
+    """Read a record; raises BakeoffError when it is no record of this schema or its id does not match its Run."""
+    plain = json.loads(text)
+    if not isinstance(plain, dict) or plain.get("schema_version") != SCHEMA_VERSION:
+        raise BakeoffError(f"not a record of schema version {SCHEMA_VERSION}")
+    record = convert.build(Record, plain)
+    if record.run.run_id != record.run_id:
+        raise BakeoffError(f"record {record.run_id} holds a Run whose id is {record.run.run_id}; bake it again")
+    return record
+
+
+def without_folders(run: dict[str, Any]) -> dict[str, Any]:
+    """A plain Run whose paths keep their last part, since folders name people and customers."""
+    dataset, model = dict(run["dataset"]), dict(run["model"])
+    for holder, key in ((dataset, "path"), (dataset, "test_path"), (model, "checkpoint")):
+        value = holder.get(key)
+        if isinstance(value, str) and PurePath(value).is_absolute():
+            holder[key] = PurePath(value).name
+    return run | {"dataset": dataset, "model": model}
