@@ -12,7 +12,7 @@ import typing
 from collections.abc import Mapping
 from typing import Any, Literal, TypeVar, Union
 
-from bakeoff.errors import ConfigError
+from bakeoff.errors import ConfigError, NotApplicable, UnknownSetting
 from bakeoff.spec import MODEL_KINDS, PROBE_KINDS, Model, Probe, Run
 
 T = TypeVar("T")
@@ -21,7 +21,8 @@ T = TypeVar("T")
 def build(cls: type[T], values: Mapping[str, Any], where: str = "") -> T:
     """A `cls` from plain `values`; `where` is the dotted key under which they stand (for messages).
 
-    Raises ConfigError for an unknown or missing key, a wrong type, or a value the class refuses.
+    Raises UnknownSetting for an unknown key, NotApplicable for a combination that the class refuses, and
+    ConfigError for a missing key or a wrong type.
     """
     if not isinstance(values, Mapping):
         raise ConfigError(f"{where or cls.__name__}={values!r} should be a group of settings")
@@ -29,7 +30,7 @@ def build(cls: type[T], values: Mapping[str, Any], where: str = "") -> T:
     hints = typing.get_type_hints(cls)
     for key in values:
         if key not in fields and key != "kind":
-            raise ConfigError(unknown_key(_join(where, str(key)), [_join(where, name) for name in fields]))
+            raise UnknownSetting(unknown_key(_join(where, str(key)), [_join(where, name) for name in fields]))
     arguments = {}
     for name, field in fields.items():
         if name in values:
@@ -39,7 +40,7 @@ def build(cls: type[T], values: Mapping[str, Any], where: str = "") -> T:
     try:
         return cls(**arguments)
     except ValueError as refused:
-        raise ConfigError(str(refused)) from None
+        raise NotApplicable(str(refused)) from None
 
 
 def build_run(values: Mapping[str, Any]) -> Run:
@@ -49,9 +50,9 @@ def build_run(values: Mapping[str, Any]) -> Run:
 
 def unknown_key(key: str, known: list[str]) -> str:
     """The sentence for a key that does not exist, with the nearest one that does."""
-    near = difflib.get_close_matches(key, known, n=1, cutoff=0.5)
-    if near:
-        return f"{key} is not a setting; did you mean {near[0]}?"
+    last = {name.rpartition(".")[2]: name for name in reversed(known)}
+    if near := difflib.get_close_matches(key.rpartition(".")[2], last, n=1, cutoff=0.6):
+        return f"{key} is not a setting; did you mean {last[near[0]]}?"
     return f"{key} is not a setting; the settings here are {', '.join(sorted(known))}"
 
 
@@ -116,7 +117,7 @@ def _scalar(hint: Any, value: Any, where: str) -> Any:
             return converted
     elif hint is int and number and float(value).is_integer():
         return int(value)
-    elif hint is str and isinstance(value, str) and value != "":
+    elif hint is str and isinstance(value, str):
         return value
     elif hint is str and number:
         return str(value)

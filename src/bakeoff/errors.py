@@ -18,3 +18,7 @@ class DataError(BakeoffError):
 
 class NotApplicable(ConfigError):
     """The combination makes no sense for this data or model: exit code 2 alone, a listed cell in a sweep."""
+
+
+class UnknownSetting(NotApplicable):
+    """A key that this combination does not have, though another kind of model may."""

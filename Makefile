@@ -1,0 +1,28 @@
+# Two commands: `make starter` bakes a first comparison, `make test` runs the tests. Both set up what they need.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+
+.PHONY: starter test check setup
+
+starter: setup
+	$(BIN)/bakeoff doctor --fetch
+	$(BIN)/bakeoff sweep sweeps/starter.yaml $(SETTINGS)
+	@echo "The report:" && $(BIN)/bakeoff report sweeps/starter.yaml $(SETTINGS)
+
+test: setup
+	$(BIN)/ruff check src tests benchmarks
+	$(BIN)/ruff format --check src tests benchmarks
+	$(BIN)/mypy
+	$(BIN)/pytest
+	$(BIN)/pytest -m slow
+
+setup: $(VENV)/.installed
+
+# torch comes first and pinned: unpinned it brings gigabytes of CUDA.
+$(VENV)/.installed: pyproject.toml constraints.txt
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "bakeoff needs Python 3.11 or newer: make PYTHON=python3.12 …")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt torch
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	@touch $@

@@ -1,0 +1,133 @@
+"""The commands: parse, then import what the verb needs."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from bakeoff.errors import BakeoffError
+
+OK, FAILED, WRONG = 0, 1, 2
+
+app = typer.Typer(
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    help="Which text classifier should you ship? bakeoff answers with evidence, on your data, at your label budget.",
+)
+
+Overrides = Annotated[list[str] | None, typer.Argument(metavar="[KEY=VALUE]...", help="Hydra overrides, for example seed=0 budget.labels=100.")]
+SweepFile = Annotated[Path, typer.Argument(metavar="SWEEP.yaml", help="A sweep file, or the name of one that comes with bakeoff.")]
+
+
+def main() -> None:
+    """The console script: a user's mistake is one sentence on standard error and exit code 2."""
+    try:
+        app(prog_name="bakeoff")
+    except BakeoffError as mistake:
+        print(f"bakeoff: {mistake}", file=sys.stderr)
+        sys.exit(WRONG)
+
+
+@app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": ["--help"]})
+def run(context: typer.Context) -> None:
+    """Bake one Run and print the path of its record; a Hydra application (-m, --cfg job, --info, --config-dir)."""
+    from bakeoff.commands.run import run as command
+
+    sys.exit(command(context.args))
+
+
+@app.command()
+def sweep(
+    file: SweepFile,
+    overrides: Overrides = None,
+    executor: Annotated[str, typer.Option(help="local (a process a Run) or inprocess (one after another, to debug).")] = "local",
+    slots: Annotated[int | None, typer.Option(min=1, help="Runs at a time.")] = None,
+    rebake: Annotated[str, typer.Option(help="missing, failed or all.")] = "missing",
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="List every Run and its state; bake nothing.")] = False,
+    format: Annotated[str, typer.Option(help="Of --dry-run: table or json.")] = "table",
+) -> None:
+    """Bake every Run of a sweep that is not yet recorded."""
+    from bakeoff.commands.sweep import sweep as command
+
+    _one_of("--executor", executor, ("local", "inprocess"))
+    _one_of("--rebake", rebake, ("missing", "failed", "all"))
+    _one_of("--format", format, ("table", "json"))
+    sys.exit(command(file, overrides or [], executor=executor, slots=slots, rebake=rebake, dry_run=dry_run, format=format))
+
+
+@app.command()
+def report(
+    arguments: Annotated[list[str], typer.Argument(metavar="SWEEP.yaml... [KEY=VALUE]...", help="Sweep files, then Hydra overrides.")],
+    out: Annotated[Path, typer.Option(help="Folder of reports; each gets its sweep's name.")] = Path("reports"),
+    evidence: Annotated[bool, typer.Option("--evidence", help="Also keep the records beside the page, to rebuild it anywhere.")] = False,
+) -> None:
+    """Write the page of a sweep: Markdown, HTML, figures and a table of records."""
+    from bakeoff.commands.report import report as command
+
+    files = [Path(text) for text in arguments if "=" not in text]
+    if not files:
+        raise typer.BadParameter("name at least one sweep file")
+    print(command(files, [text for text in arguments if "=" in text], out=out, evidence=evidence))
+
+
+@app.command()
+def records(
+    filters: Annotated[list[str] | None, typer.Argument(metavar="[COLUMN=VALUE]...", help="Equality filters on columns.")] = None,
+    format: Annotated[str, typer.Option(help="table, csv or json.")] = "table",
+) -> None:
+    """The flat table of everything that was baked or failed."""
+    from bakeoff.report import frame
+    from bakeoff.store import Store, default_root
+
+    _one_of("--format", format, ("table", "csv", "json"))
+    rows = frame.flat_rows(Store(default_root()))
+    print(frame.render(frame.filter_rows(rows, _pairs(filters or [])), format))
+
+
+@app.command()
+def data(
+    target: Annotated[str, typer.Argument(metavar="DATASET | PATH", help="A dataset's name, or a file or folder of your own.")],
+    text: Annotated[str | None, typer.Option(help="Column of the texts.")] = None,
+    label: Annotated[str | None, typer.Option(help="Column of the labels.")] = None,
+    group: Annotated[str | None, typer.Option(help="Column whose rows stay on one side of a split.")] = None,
+    test: Annotated[Path | None, typer.Option(help="File or folder with the official test rows.")] = None,
+    encoding: Annotated[str | None, typer.Option(help="For example cp1252, if the file is not UTF-8.")] = None,
+    model: Annotated[str, typer.Option(help="The model whose tokens lengths are counted in.")] = "pretrained",
+    format: Annotated[str, typer.Option(help="table or json.")] = "table",
+) -> None:
+    """Audit a dataset before a label or a GPU-hour is spent."""
+    from bakeoff.commands.data import data as command
+
+    _one_of("--format", format, ("table", "json"))
+    options = {"text": text, "label": label, "group": group, "test_path": test, "encoding": encoding}
+    print(command(target, {key: str(value) for key, value in options.items() if value is not None}, model=model, format=format))
+
+
+@app.command()
+def doctor(fetch: Annotated[bool, typer.Option("--fetch", help="Fetch the starter assets that are missing.")] = False) -> None:
+    """What this machine is, what is installed and fetched, and what would be faster."""
+    from bakeoff.commands.doctor import doctor as command
+
+    sys.exit(command(fetch=fetch))
+
+
+def _one_of(option: str, value: str, choices: tuple[str, ...]) -> None:
+    if value not in choices:
+        raise typer.BadParameter(f"{option}={value} should be one of {', '.join(choices)}")
+
+
+def _pairs(filters: list[str]) -> dict[str, str]:
+    pairs: dict[str, str] = {}
+    for text in filters:
+        key, equals, value = text.partition("=")
+        if not equals:
+            raise typer.BadParameter(f"{text!r} should be COLUMN=VALUE")
+        pairs[key] = value
+    return pairs
+
+
+if __name__ == "__main__":
+    main()

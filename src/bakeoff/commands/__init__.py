@@ -1,0 +1,1 @@
+"""One small file a verb, imported when the verb is called."""

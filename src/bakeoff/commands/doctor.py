@@ -1,0 +1,54 @@
+"""`bakeoff doctor`: the machine, what is installed and fetched, what would be faster."""
+
+import os
+import sys
+from pathlib import Path
+
+from bakeoff import fingerprint
+from bakeoff.cache import cache_root
+from bakeoff.commands.baking import visible_gpus
+from bakeoff.data import assets
+from bakeoff.errors import DataError
+from bakeoff.provenance import processor, provenance, usable_cpus
+from bakeoff.store import default_root
+
+STARTER = {"dataset movie": fingerprint.DATASETS["movie"], "checkpoint minilm-l6": fingerprint.CHECKPOINTS["minilm-l6"]}
+
+
+def doctor(*, fetch: bool) -> int:
+    """Print what is there; with `fetch`, fetch what the starter needs. 1 when something could not be fetched."""
+    import psutil
+
+    facts = provenance()
+    version = facts.versions["bakeoff"] + (f" at {facts.commit[:12]}{' with changes' if facts.dirty else ''}" if facts.commit else "")
+    print(f"bakeoff    {version}")
+    print(f"python     {facts.versions['python']}; torch {facts.versions['torch']}, transformers {facts.versions['transformers']}")
+    memory_gb = psutil.virtual_memory().total / 1024**3
+    print(f"machine    {processor()}, {usable_cpus()} usable cores, {memory_gb:.0f} GB, {visible_gpus() or 'no'} GPU")
+    print(f"precision  {_precision_advice()}")
+    print(f"W&B        {_wandb_mode()}")
+    print(f"runs       {default_root()}")
+    print(f"cache      {cache_root()}")
+    assets_of = dict(STARTER) | {f"dataset {name}": asset for name, asset in fingerprint.DATASETS.items() if name != "movie"}
+    failed = False
+    for name, asset in assets_of.items():
+        if fetch and name in STARTER:
+            try:
+                assets.fetch(asset)
+            except DataError as error:
+                failed = True
+                print(f"bakeoff: {error}", file=sys.stderr)
+        print(f"{'fetched' if assets.is_fetched(asset) else 'not yet':<10} {name} ({asset.requirement})")
+    return 1 if failed else 0
+
+
+def _precision_advice() -> str:
+    cpuinfo = Path("/proc/cpuinfo")
+    flags = cpuinfo.read_text(encoding="utf-8") if cpuinfo.exists() else ""
+    if visible_gpus() or "amx_bf16" in flags or "avx512_bf16" in flags:
+        return "float32 unless model.precision=bfloat16, which this machine has instructions for and which may be faster"
+    return "float32; bfloat16 would be slower here"
+
+
+def _wandb_mode() -> str:
+    return f"{os.environ.get('WANDB_MODE', 'offline')} unless machine.wandb=online; being logged in uploads nothing"

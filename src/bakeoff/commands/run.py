@@ -1,0 +1,86 @@
+"""`bakeoff run`: a Hydra application whose mistakes are found before Hydra starts."""
+
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import hydra
+
+from bakeoff import config
+from bakeoff.commands.baking import bake_runs
+from bakeoff.config import Composer, Job
+from bakeoff.data.checks import check
+from bakeoff.store import RECORD, Store, default_root
+
+_WITH_VALUE = {"--config-dir": "config_dir", "-cd": "config_dir", "--config-name": "config_name", "-cn": "config_name"}
+_INFORMS = ("--cfg", "-c", "--info", "-i", "--hydra-help", "--version", "--shell-completion", "-sc")
+
+
+def run(arguments: list[str]) -> int:
+    """Exit code of `bakeoff run ARGUMENTS`: 0 when every job is recorded, 1 when one failed.
+
+    Raises BakeoffError for a mistake in any job, before any starts.
+    """
+    flags, overrides = _split(arguments)
+    composer = Composer(Path(flags["config_dir"]) if "config_dir" in flags else None, flags.get("config_name", "run"))
+    informs = any(text.split("=")[0] in _INFORMS for text in arguments)
+    multirun = "-m" in arguments or "--multirun" in arguments
+    if not informs:
+        for job in config.expand(overrides) if multirun else [overrides]:
+            check(composer.job(job).run)
+    failed: list[str] = []
+
+    def task(cfg: Any) -> None:
+        failed.extend(_bake(config.from_hydra(cfg)))
+
+    scratch = tempfile.mkdtemp(prefix="bakeoff-hydra-")
+    quiet = ["hydra/job_logging=none", "hydra/hydra_logging=none", "hydra.output_subdir=null", "hydra.job.chdir=false"]
+    # Hydra writes multirun.yaml wherever its folders are; ours are elsewhere, so its own are thrown away.
+    folders = [f"hydra.run.dir={scratch}", f"hydra.sweep.dir={scratch}", "hydra.sweep.subdir=job"]
+    kept = [text for text in arguments if text not in _config_flags(arguments)]
+    sys.argv = ["bakeoff run", *kept, *composer.search, *([] if informs else [*quiet, *folders])]
+    try:
+        config.prefer_working_directory()
+        hydra.main(version_base="1.3", config_path=str(composer.primary), config_name=composer.config_name)(task)()
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+    return 1 if failed else 0
+
+
+def _bake(job: Job) -> list[str]:
+    """Bake in a child process; the ids of what failed. Prints the record's path."""
+    store = Store(default_root())
+    outcome = bake_runs([job.run], job.machine, store, executor="local", slots=1)
+    if store.load(job.run.run_id) is not None:
+        print(store.folder(job.run.run_id) / RECORD, flush=True)
+    if outcome.interrupted:
+        sys.exit(130)
+    return list(outcome.failed)
+
+
+def _split(arguments: list[str]) -> tuple[dict[str, str], list[str]]:
+    """The flags that choose a configuration, and the overrides."""
+    flags: dict[str, str] = {}
+    overrides: list[str] = []
+    words = iter(arguments)
+    for word in words:
+        name, equals, value = word.partition("=")
+        if name in _WITH_VALUE:
+            flags[_WITH_VALUE[name]] = value if equals else next(words, "")
+        elif name in ("--cfg", "-c", "--info", "-i", "--package", "-p") and not equals:
+            next(words, "")
+        elif not word.startswith("-"):
+            overrides.append(word)
+    return flags, overrides
+
+
+def _config_flags(arguments: list[str]) -> set[str]:
+    """The words that `Composer` has already understood."""
+    words: set[str] = set()
+    for i, word in enumerate(arguments):
+        name, equals, _ = word.partition("=")
+        if name in _WITH_VALUE:
+            words |= {word} if equals else {word, *arguments[i + 1 : i + 2]}
+    return words

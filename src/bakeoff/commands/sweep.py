@@ -1,0 +1,77 @@
+"""`bakeoff sweep`: every Run of a grid that is not yet recorded."""
+
+import dataclasses
+import shlex
+import sys
+from pathlib import Path
+from typing import Literal
+
+from bakeoff import config
+from bakeoff.commands.baking import Executor, bake_runs
+from bakeoff.data.checks import check
+from bakeoff.errors import ConfigError, NotApplicable
+from bakeoff.runner import plan as planning
+from bakeoff.runner.plan import Rebake
+from bakeoff.store import Store, default_root
+from bakeoff.sweep import Cell, Sweep
+
+
+def sweep(
+    file: Path,
+    overrides: list[str],
+    *,
+    executor: Executor,
+    slots: int | None,
+    rebake: Rebake,
+    dry_run: bool,
+    format: Literal["table", "json"],
+) -> int:
+    """Exit code of `bakeoff sweep`; raises BakeoffError for a mistake before anything starts."""
+    store = Store(default_root())
+    checked = checked_against_data(config.load_sweep(file, overrides), store)
+    planned = planning.plan(checked, store, rebake=rebake)
+    if dry_run:
+        print(planning.as_json(planned) if format == "json" else planning.as_text(planned), end="")
+        return 0
+    for each in planned:
+        if each.state == "not_applicable":
+            print(f"not applicable: {each.cell.title}: {each.reason}", file=sys.stderr)
+    runs = planning.to_bake(planned)
+    done = sum(each.state == "done" for each in planned)
+    print(f"{len(runs)} Runs to bake, {done} already recorded", file=sys.stderr)
+    outcome = bake_runs(
+        runs,
+        config.machine_of(file, overrides),
+        store,
+        executor=executor,
+        slots=slots,
+        group=checked.name,
+        rebake_all=rebake == "all",
+    )
+    for run_id, message in outcome.failed.items():
+        print(f"failed: {run_id} {message}", file=sys.stderr)
+    if outcome.interrupted:
+        print("interrupted; the same command goes on where this one stopped", file=sys.stderr)
+        return 130
+    print(shlex.join(["bakeoff", "report", str(file), *overrides]))
+    return 1 if outcome.failed else 0
+
+
+def checked_against_data(sweep: Sweep, store: Store) -> Sweep:
+    """The sweep with every cell that its data or checkpoint refuses marked not applicable; recorded Runs are not asked.
+
+    Raises DataError for data that cannot be read, and ConfigError when no cell is left.
+    """
+    cells = [cell if cell.run is None or store.load(cell.run.run_id) is not None else _checked(cell) for cell in sweep.cells]
+    if all(cell.reason is not None for cell in cells):
+        raise ConfigError(f"{sweep.path} has no cell that applies: {cells[0].reason}")
+    return dataclasses.replace(sweep, cells=tuple(cells))
+
+
+def _checked(cell: Cell) -> Cell:
+    assert cell.run is not None
+    try:
+        check(cell.run)
+    except NotApplicable as reason:
+        return dataclasses.replace(cell, reason=str(reason))
+    return cell

@@ -1,0 +1,1 @@
+"""Datasets: sources, splits, budgets, audit, tokens and batches."""

@@ -1,0 +1,107 @@
+"""Documents to padded batches: bucketed by length to train, sorted by length to predict."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch.utils.data import DataLoader, Dataset, Sampler
+
+from bakeoff.data.tokens import Ids
+
+BUCKET_BATCHES = 50
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Padded documents. `ids` (batch, longest), `lengths` (batch,), `labels` (batch,), `rows` (batch,) indices."""
+
+    ids: torch.Tensor
+    lengths: torch.Tensor
+    labels: torch.Tensor
+    rows: torch.Tensor
+
+    def to(self, device: torch.device) -> "Batch":
+        """The same batch on a device; lengths stay on the CPU, where packing needs them."""
+        return Batch(self.ids.to(device), self.lengths, self.labels.to(device), self.rows)
+
+
+class Documents(Dataset[int]):
+    """Row indices; collating looks the ids and labels up."""
+
+    def __init__(self, ids: Sequence[Ids], labels: npt.NDArray[np.int64], pad_id: int) -> None:
+        self.ids, self.labels, self.pad_id = ids, labels, pad_id
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def __getitem__(self, row: int) -> int:
+        return row
+
+    def collate(self, rows: Sequence[int]) -> Batch:
+        """Pad the documents of `rows` to the longest of them."""
+        lengths = [len(self.ids[row]) for row in rows]
+        padded = np.full((len(rows), max(lengths)), self.pad_id, dtype=np.int64)
+        for line, row in zip(padded, rows, strict=True):
+            line[: len(self.ids[row])] = self.ids[row]
+        return Batch(
+            ids=torch.from_numpy(padded),
+            lengths=torch.tensor(lengths),
+            labels=torch.from_numpy(self.labels[np.asarray(rows)]),
+            rows=torch.tensor(rows),
+        )
+
+
+class Bucketed(Sampler[list[int]]):
+    """Every row once an epoch, no batch dropped, in batches of like length: shuffle, sort within buckets, shuffle batches."""
+
+    def __init__(self, lengths: npt.NDArray[np.int64], batch_size: int, seed: int) -> None:
+        self.lengths, self.batch_size = lengths, batch_size
+        self._random = np.random.default_rng(seed)
+
+    def __len__(self) -> int:
+        return -(-len(self.lengths) // self.batch_size)
+
+    def __iter__(self) -> Iterator[list[int]]:
+        order = self._random.permutation(len(self.lengths))
+        bucket = self.batch_size * BUCKET_BATCHES
+        batches: list[list[int]] = []
+        for start in range(0, len(order), bucket):
+            rows = order[start : start + bucket]
+            rows = rows[np.argsort(self.lengths[rows], kind="stable")]
+            batches += [rows[i : i + self.batch_size].tolist() for i in range(0, len(rows), self.batch_size)]
+        for i in self._random.permutation(len(batches)):
+            yield batches[i]
+
+
+class LongestFirst(Sampler[list[int]]):
+    """Every row once, longest first, so that a batch pads little and memory peaks at once; no row goes missing."""
+
+    def __init__(self, lengths: npt.NDArray[np.int64], batch_size: int) -> None:
+        order = np.argsort(-lengths, kind="stable")
+        self.batches = [order[i : i + batch_size].tolist() for i in range(0, len(order), batch_size)]
+
+    def __len__(self) -> int:
+        return len(self.batches)
+
+    def __iter__(self) -> Iterator[list[int]]:
+        return iter(self.batches)
+
+
+def training_loader(documents: Documents, *, batch_size: int, seed: int) -> "DataLoader[int]":
+    """Batches of like length in an order that `seed` fixes and each epoch changes."""
+    return _loader(documents, Bucketed(_lengths(documents), batch_size, seed))
+
+
+def prediction_loader(documents: Documents, *, batch_size: int) -> "DataLoader[int]":
+    """Every document once, longest first."""
+    return _loader(documents, LongestFirst(_lengths(documents), batch_size))
+
+
+def _lengths(documents: Documents) -> npt.NDArray[np.int64]:
+    return np.asarray([len(ids) for ids in documents.ids], dtype=np.int64)
+
+
+def _loader(documents: Documents, sampler: Sampler[list[int]]) -> "DataLoader[int]":
+    return DataLoader(documents, batch_sampler=sampler, collate_fn=documents.collate)

@@ -1,0 +1,228 @@
+"""A dataset made ready: row ids, classes, near-duplicate clusters, and the split into train pool and test."""
+
+import hashlib
+import json
+import os
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from bakeoff import fingerprint, spec
+from bakeoff.cache import cache_root
+from bakeoff.data import labels, near_duplicates, sources, splits
+from bakeoff.errors import DataError
+
+# Raise it when the same bytes would be prepared differently.
+_PREPARED_VERSION = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rows:
+    """n rows in the order of their ids, which come from the texts and never from the order of a file."""
+
+    row_ids: tuple[str, ...]
+    """16 hex digits of the text's SHA-256, a dash, and a counter over rows of equal text sorted by label."""
+    texts: tuple[str, ...]
+    labels: np.ndarray
+    """int64 indices into the classes, shape (n,)."""
+    groups: tuple[str, ...] | None
+    clusters: np.ndarray
+    """int64 near-duplicate clusters, shape (n,); pool and test share the numbers."""
+
+    def __len__(self) -> int:
+        return len(self.row_ids)
+
+    def take(self, indices: Sequence[int] | np.ndarray) -> "Rows":
+        """The rows at `indices`, in that order."""
+        chosen = np.asarray(indices, dtype=np.int64)
+        return Rows(
+            row_ids=tuple(self.row_ids[i] for i in chosen),
+            texts=tuple(self.texts[i] for i in chosen),
+            labels=self.labels[chosen],
+            groups=None if self.groups is None else tuple(self.groups[i] for i in chosen),
+            clusters=self.clusters[chosen],
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prepared:
+    """A dataset split into the train pool, from which budgets are drawn, and the test rows."""
+
+    classes: tuple[str, ...]
+    """Sorted over pool and test together, so that an index means the same class everywhere."""
+    pool: Rows
+    test: Rows
+    contaminated: np.ndarray
+    """Bool over test rows: a near-duplicate, or a row of the same group, stands in the pool (official splits only)."""
+    dropped: Rows
+    """Rows left out of the pool because they are near-duplicates of test rows (none for official splits)."""
+    primary_metric: Literal["accuracy", "macro_f1"]
+
+    @property
+    def left_out(self) -> int:
+        """How many rows were left out of the pool."""
+        return len(self.dropped)
+
+
+def prepare(dataset: spec.Dataset) -> Prepared:
+    """Read and split a dataset, from the cache when the same bytes were prepared before.
+
+    Raises DataError when the bytes are not those of `dataset.fingerprint`, or as `sources.read` does.
+    """
+    verify(dataset)
+    question = {"version": _PREPARED_VERSION, "dataset": spec.identity(dataset)}
+    key = hashlib.sha256(json.dumps(question, sort_keys=True).encode()).hexdigest()
+    path = cache_root() / "prepared" / f"{key[:24]}.parquet"
+    prepared = _load(path, dataset)
+    if prepared is None:
+        prepared = _build(dataset)
+        verify(dataset)  # a file rewritten while it was read must not be kept under the old fingerprint
+        _save(path, prepared)
+    return prepared
+
+
+def verify(dataset: spec.Dataset) -> None:
+    """Raise DataError when a dataset's bytes differ from its fingerprint; starter assets are verified when fetched."""
+    if dataset.asset is not None:
+        found, name = fingerprint.of_dataset_asset(dataset.asset), dataset.asset
+    else:
+        files = sources.paths(dataset)
+        found, name = fingerprint.of_files(files["pool"], files.get("test"), cache_root()), files["pool"].name
+    if found != dataset.fingerprint:
+        raise DataError(f"{name} changed since this Run was composed (its fingerprint differs): compose the Run again to use the new bytes")
+
+
+def _build(dataset: spec.Dataset) -> Prepared:
+    raw = sources.read(dataset)
+    parts = [(role == "test", rows) for role, rows in raw.items()]
+    texts = [text for _, rows in parts for text in rows.texts]
+    names = [label for _, rows in parts for label in rows.labels]
+    groups = [group for _, rows in parts for group in rows.groups or ()]
+    given_test = [is_test for is_test, rows in parts for _ in rows.texts]
+
+    ids = _row_ids(texts, given_test, names, groups)
+    order = sorted(range(len(ids)), key=ids.__getitem__)
+    classes = labels.in_order(names)
+    index = {name: i for i, name in enumerate(classes)}
+    masked = [near_duplicates.mask(texts[i]) for i in order]
+    near = near_duplicates.find(masked)
+    rows = Rows(
+        row_ids=tuple(ids[i] for i in order),
+        texts=tuple(texts[i] for i in order),
+        labels=np.array([index[names[i]] for i in order], dtype=np.int64),
+        groups=tuple(groups[i] for i in order) if groups else None,
+        clusters=near.clusters(),
+    )
+
+    official = dataset.split == "official"
+    is_test = np.array([given_test[i] for i in order]) if official else _test_mask(dataset, rows.groups or masked)
+    drops = np.zeros(len(rows), dtype=bool) if official else near.touches(is_test) & ~is_test
+    pool, test = rows.take(np.flatnonzero(~is_test & ~drops)), rows.take(np.flatnonzero(is_test))
+    if len(test) == 0 or len(set(pool.labels.tolist())) < 2:
+        lacking = "no test rows" if len(test) == 0 else "fewer than two classes to train on"
+        raise DataError(f"dataset.split={dataset.split} leaves {lacking} of {len(rows)} rows: use another split or more data")
+    contaminated = near.touches(~is_test)[is_test] if official else np.zeros(len(test), dtype=bool)
+    if official and pool.groups is not None and test.groups is not None:
+        contaminated = contaminated | np.isin(np.array(test.groups), np.array(pool.groups))
+    return Prepared(
+        classes=classes,
+        pool=pool,
+        test=test,
+        contaminated=contaminated,
+        dropped=rows.take(np.flatnonzero(drops)),
+        primary_metric=_metric(dataset, pool, classes),
+    )
+
+
+def _test_mask(dataset: spec.Dataset, keys: Sequence[str]) -> np.ndarray:
+    if dataset.split == "fold":
+        assert dataset.fold is not None
+        return splits.in_fold(keys, dataset.fold)
+    assert dataset.held_out_rows is not None
+    if dataset.held_out_rows >= len(keys):
+        raise DataError(f"dataset.held_out_rows={dataset.held_out_rows} should be below the {len(keys)} rows there are")
+    return splits.lowest_hashes(keys, dataset.held_out_rows)
+
+
+def _row_ids(texts: list[str], given_test: list[bool], names: list[str], groups: list[str]) -> list[str]:
+    hashes = [hashlib.sha256(text.encode()).hexdigest()[:16] for text in texts]
+    parallel = zip(hashes, given_test, names, groups or [""] * len(texts), strict=True)
+    ids, seen = [""] * len(texts), Counter[str]()
+    for _, i in sorted((key, i) for i, key in enumerate(parallel)):
+        ids[i] = f"{hashes[i]}-{seen[hashes[i]]}"
+        seen[hashes[i]] += 1
+    return ids
+
+
+def _metric(dataset: spec.Dataset, pool: Rows, classes: tuple[str, ...]) -> Literal["accuracy", "macro_f1"]:
+    if dataset.metric != "auto":
+        return dataset.metric
+    counts = np.bincount(pool.labels, minlength=len(classes))
+    return "accuracy" if counts.max() <= 3 * counts.min() else "macro_f1"
+
+
+def _save(path: Path, prepared: Prepared) -> None:
+    """Write a cache file whole or not at all; its pages carry checksums."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    sides = (prepared.pool, prepared.test, prepared.dropped)
+    table = pa.table(
+        {
+            "row_id": [row_id for side in sides for row_id in side.row_ids],
+            "text": pa.array([text for side in sides for text in side.texts], type=pa.large_string()),
+            "label": np.concatenate([side.labels for side in sides]),
+            "group": pa.array([group for side in sides for group in side.groups or [None] * len(side)], type=pa.large_string()),
+            "cluster": np.concatenate([side.clusters for side in sides]),
+            "contaminated": np.concatenate(
+                [np.zeros(len(side), dtype=bool) if side is not prepared.test else prepared.contaminated for side in sides]
+            ),
+        }
+    )
+    facts = {"classes": prepared.classes, "n_pool": len(prepared.pool), "n_test": len(prepared.test), "n": table.num_rows}
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        pq.write_table(table.replace_schema_metadata({"bakeoff": json.dumps(facts)}), temporary, write_page_checksum=True)
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _load(path: Path, dataset: spec.Dataset) -> Prepared | None:
+    """What a cache file holds; None when it is missing or damaged."""
+    if not path.exists():
+        return None
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        table = pq.read_table(path, page_checksum_verification=True)
+        facts = json.loads(table.schema.metadata[b"bakeoff"])
+        groups = table["group"].to_pylist()
+        rows = Rows(
+            row_ids=tuple(table["row_id"].to_pylist()),
+            texts=tuple(table["text"].to_pylist()),
+            labels=table["label"].to_numpy().astype(np.int64),
+            groups=None if None in groups else tuple(groups),
+            clusters=table["cluster"].to_numpy().astype(np.int64),
+        )
+        n_pool, n_seen, classes = facts["n_pool"], facts["n_pool"] + facts["n_test"], tuple(facts["classes"])
+        contaminated = table["contaminated"].to_numpy()[n_pool:n_seen]
+        if len(rows) != facts["n"]:
+            return None
+    except (OSError, ValueError, KeyError, TypeError, pa.ArrowException):
+        return None
+    pool = rows.take(range(n_pool))
+    return Prepared(
+        classes=classes,
+        pool=pool,
+        test=rows.take(range(n_pool, n_seen)),
+        contaminated=contaminated,
+        dropped=rows.take(range(n_seen, len(rows))),
+        primary_metric=_metric(dataset, pool, classes),
+    )

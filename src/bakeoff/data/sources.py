@@ -1,0 +1,238 @@
+"""Files to rows: CSV, TSV, JSON lines, a folder per class, and the formats of the starter datasets.
+
+Errors name rows by number (in a table the header is row 1) and never quote a document.
+"""
+
+import csv
+import io
+import json
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bakeoff import spec
+from bakeoff.data import assets, labels
+from bakeoff.data.encodings import decode
+from bakeoff.errors import DataError
+
+
+@dataclass(frozen=True, kw_only=True)
+class RawRows:
+    """Rows as a source holds them; the three are parallel, and `labels` are class names."""
+
+    texts: tuple[str, ...]
+    labels: tuple[str, ...]
+    groups: tuple[str, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Cell:
+    """One row before its label is a class; `where` is its row or line number."""
+
+    where: int
+    text: str
+    label: object
+    group: object = None
+
+
+def read(dataset: spec.Dataset) -> dict[str, RawRows]:
+    """The rows of `pool`, and of `test` when the split is official.
+
+    Raises DataError when files, columns, encoding or labels are not what the configuration says.
+    """
+    roles = {role: _labelled(dataset, path) for role, path in paths(dataset).items()}
+    names = labels.rename((label for cells in roles.values() for _, label in cells), dataset.label_map)
+    labels.check(names.values())
+    rows = {
+        role: RawRows(
+            texts=tuple(_clean(cell.text) for cell, _ in cells),
+            labels=tuple(names[label] for _, label in cells),
+            groups=_groups(dataset, cells) if dataset.group else None,
+        )
+        for role, cells in roles.items()
+    }
+    classes = sorted(set(rows["pool"].labels))
+    if len(classes) < 2:
+        raise DataError(
+            f"{_place(dataset, paths(dataset)['pool'])} has one class only ({classes[0]}): a classifier needs rows of two or more"
+        )
+    return rows
+
+
+def paths(dataset: spec.Dataset) -> dict[str, Path]:
+    """Where the files of `pool` and, for an official split, `test` are; starter assets are fetched when missing."""
+    if dataset.asset is not None:
+        files = assets.fetch_dataset(dataset.asset)
+        if dataset.split == "official" and "test" not in files:
+            raise DataError(f"dataset.asset={dataset.asset} has no official test rows: use dataset.split=fold or held_out_rows")
+    elif dataset.path is not None:
+        files = {"pool": Path(dataset.path).expanduser()}
+        if dataset.test_path is not None:
+            files["test"] = Path(dataset.test_path).expanduser()
+    else:
+        raise DataError("dataset.path is empty: pass dataset.path=FILE, or a folder with one folder a class")
+    return {role: path for role, path in files.items() if role == "pool" or dataset.split == "official"}
+
+
+def _labelled(dataset: spec.Dataset, path: Path) -> list[tuple[_Cell, str]]:
+    """Every row of a file with its canonical label."""
+    place = _place(dataset, path)
+    if not path.exists():
+        raise DataError(f"{place} does not exist: check dataset.path and dataset.test_path")
+    if path.is_dir() != (dataset.format == "folder"):
+        advice = "is a folder: use dataset.format=folder" if path.is_dir() else "is a file: use dataset.format=csv, tsv or jsonl"
+        raise DataError(f"{place} {advice}")
+    if dataset.group and dataset.format not in ("csv", "tsv", "jsonl"):
+        raise DataError(f"dataset.group={dataset.group} needs a table with that column, but dataset.format={dataset.format}")
+    cells = list(_READERS[dataset.format](dataset, path, place))
+    if not cells:
+        raise DataError(f"{place} has no rows: give a file with at least one labelled text of each class")
+    found = [(cell, labels.canonical(cell.label)) for cell in cells]
+    missing = [cell.where for cell, label in found if label is None]
+    if missing:
+        raise DataError(f"{place} has no label in {len(missing)} rows, the first is row {missing[0]}: label them or leave them out")
+    return [(cell, label) for cell, label in found if label is not None]
+
+
+def _table(dataset: spec.Dataset, path: Path, place: str) -> Iterator[_Cell]:
+    text = _newlines(decode(path.read_bytes(), encoding=dataset.encoding, name=place))
+    lines = csv.reader(io.StringIO(text), delimiter="\t" if dataset.format == "tsv" else ",", strict=True)
+    limit = csv.field_size_limit(sys.maxsize)  # a module global, given back below
+    row = 0
+    try:
+        header = next((cells for cells in lines if cells), None)
+        if header is None:
+            raise DataError(f"{place} is empty: give a file with a header and rows")
+        wanted = [_column(header, name, key, place) for key, name in _columns(dataset).items()]
+        named = max(index for index, name in enumerate(header) if name.strip()) + 1
+        row = 1
+        for cells in lines:
+            row += 1
+            if not cells:
+                continue
+            if len(cells) < named or any(cell.strip() for cell in cells[len(header) :]):
+                raise DataError(
+                    f"{place} has {len(cells)} cells in row {row} but {len(header)} in its header: quote texts that hold a separator"
+                )
+            yield _Cell(row, *(cells[index] for index in wanted))
+    except csv.Error:
+        raise DataError(f'{place} has a broken quote in row {row + 1}: close each quoted text and write a quote inside one as ""') from None
+    finally:
+        csv.field_size_limit(limit)
+
+
+def _json_lines(dataset: spec.Dataset, path: Path, place: str) -> Iterator[_Cell]:
+    """One object a line; the text must be a string, so that a null or a number is never read as a document."""
+    text = _newlines(decode(path.read_bytes(), encoding=dataset.encoding, name=place))
+    # split("\n") and not splitlines, which also cuts at the line separators that JSON allows inside a string
+    for number, line in enumerate(text.split("\n"), start=1):
+        if not line.strip():
+            continue
+        try:
+            values = json.loads(line)
+        except (ValueError, RecursionError):
+            raise DataError(f"{place} is not valid JSON in line {number}: write one object a line") from None
+        if not isinstance(values, dict):
+            raise DataError(f"{place} has no JSON object in line {number}: write one object a line")
+        for key, name in _columns(dataset).items():
+            if name not in values:
+                raise DataError(f"dataset.{key}={name} is missing in line {number} of {place}; {labels.nearest(name, map(str, values))}")
+        found = [values[name] for name in _columns(dataset).values()]
+        if not isinstance(found[0], str):
+            kind = "null" if found[0] is None else type(found[0]).__name__
+            raise DataError(
+                f'dataset.text={dataset.text} is {kind} in line {number} of {place}: it should be a text ("" where there is none)'
+            )
+        yield _Cell(number, *found)
+
+
+def _folders(dataset: spec.Dataset, path: Path, place: str) -> Iterator[_Cell]:
+    """One folder a class, one document a file; hidden files and folders are no documents."""
+    files = sorted(file for file in path.glob("[!.]*/[!.]*") if file.is_file())
+    for number, file in enumerate(files, start=1):
+        raw = file.read_bytes()
+        yield _Cell(
+            number, _newlines(decode(raw, encoding=dataset.encoding, name=f"{place}/{file.parent.name}/{file.name}")), file.parent.name
+        )
+
+
+def _orange(dataset: spec.Dataset, path: Path, place: str) -> Iterator[_Cell]:
+    """Three header lines, then `class<TAB>text`; quotes are part of the text. Blank rows are skipped."""
+    lines = _newlines(decode(path.read_bytes(), encoding=dataset.encoding, name=place)).split("\n")
+    if len(lines) < 3 or not lines[2].startswith("class\t"):
+        raise DataError(f"{place} has no Orange header of three lines with the class first: use dataset.format=tsv")
+    for number, line in enumerate(lines[3:], start=4):
+        if not line.strip():
+            continue
+        label, tab, text = line.partition("\t")
+        if not tab:
+            raise DataError(f"{place} has no tab in row {number}: write class, tab, text")
+        yield _Cell(number, text, label)
+
+
+def _movie(dataset: spec.Dataset, path: Path, place: str) -> Iterator[_Cell]:
+    """`id<TAB>mean rating<TAB>text` in UTF-8 (by its bytes), CRLF; the label is the sign of the rating, zeros are dropped."""
+    for number, line in enumerate(_newlines(decode(path.read_bytes(), encoding=dataset.encoding, name=place)).split("\n"), start=1):
+        if not line.strip():
+            continue
+        try:
+            _, mean, text = line.split("\t", 2)
+            rating = float(mean)
+        except ValueError:
+            raise DataError(f"{place} has no id, rating and text in row {number}: separate the three by tabs") from None
+        if rating:
+            yield _Cell(number, text, "positive" if rating > 0 else "negative")
+
+
+_READERS: dict[str, Callable[[spec.Dataset, Path, str], Iterator[_Cell]]] = {
+    "csv": _table,
+    "tsv": _table,
+    "jsonl": _json_lines,
+    "folder": _folders,
+    "orange": _orange,
+    "movie": _movie,
+}
+
+
+def _columns(dataset: spec.Dataset) -> dict[str, Any]:
+    columns = {"text": dataset.text, "label": dataset.label}
+    return columns | ({"group": dataset.group} if dataset.group else {})
+
+
+def _column(header: list[str], name: str, key: str, place: str) -> int:
+    found = [index for index, column in enumerate(header) if column.strip() == name.strip()]
+    if not found:
+        known = [column.strip() for column in header if column.strip()]
+        raise DataError(f"dataset.{key}={name} is no column of {place}; {labels.nearest(name, known)}")
+    if len(found) > 1:
+        raise DataError(f"dataset.{key}={name} names {len(found)} columns of {place}: give each column its own name")
+    return found[0]
+
+
+def _groups(dataset: spec.Dataset, cells: list[tuple[_Cell, str]]) -> tuple[str, ...]:
+    found = [labels.canonical(cell.group) for cell, _ in cells]
+    missing = [cell.where for (cell, _), group in zip(cells, found, strict=True) if group is None]
+    if missing:
+        raise DataError(f"dataset.group={dataset.group} is empty in {len(missing)} rows, the first is row {missing[0]}: fill it in")
+    return tuple(group for group in found if group is not None)
+
+
+def _newlines(text: str) -> str:
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def _clean(text: str) -> str:
+    """Line ends as \\n; half a surrogate pair, which no encoder takes, becomes the replacement character."""
+    text = _newlines(text)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
+
+
+def _place(dataset: spec.Dataset, path: Path) -> str:
+    """What errors call a file: the asset's name, or the last part of the user's path."""
+    return f"{dataset.asset} ({path.name})" if dataset.asset is not None else path.name

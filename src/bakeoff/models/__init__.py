@@ -1,0 +1,1 @@
+"""Who competes: plain modules and estimators, built from a Model."""

@@ -1,0 +1,221 @@
+"""What a set of sweeps found, in numbers: a section a dataset, a table a budget, a standing a candidate."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+import numpy as np
+
+from bakeoff.errors import DataError
+from bakeoff.record import Record, SplitQuality
+from bakeoff.report import stats
+from bakeoff.report.candidates import Candidate, candidates
+from bakeoff.report.stats import Answers, Estimate, Metric
+from bakeoff.spec import Dataset, Run, hash_identity, identity
+from bakeoff.store import Store
+
+FLOORS = ("majority", "tfidf")
+"""Kinds of model that are the cheap floors beneath the others."""
+PREDICTIONS = "predictions.parquet"
+
+Labels = int | str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Standing:
+    """How one candidate stands at one budget: `planned` Runs, of which `records` finished with a score."""
+
+    candidate: Candidate
+    planned: int
+    records: tuple[Record, ...]
+    estimate: Estimate | None
+    """Of the primary metric; null without a finished Run."""
+    to_best: Estimate | None = None
+    """This candidate minus the best, paired; null for the best itself and where nothing pairs."""
+
+    @property
+    def collapsed(self) -> int:
+        """Runs that answered one class for every row; the majority model does so by definition."""
+        return 0 if self.candidate.kind == "majority" else sum(on_test(record).collapsed for record in self.records)
+
+    def mean(self, name: str) -> float:
+        """Mean over seeds of a number of the test split, for example `log_loss`."""
+        return fmean(getattr(on_test(record), name) for record in self.records)
+
+    @property
+    def train_seconds(self) -> float:
+        """Mean over seeds of the training time."""
+        return fmean(record.training.seconds for record in self.records)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Table:
+    """One budget of one dataset: standings with a score first and best first, then those without."""
+
+    labels: Labels
+    n_labels: int
+    """The number of labels that `labels` means here."""
+    standings: tuple[Standing, ...]
+    baseline: float
+    """The primary metric of always answering the largest class of the labels."""
+    baseline_accuracy: float
+    baseline_macro_f1: float
+
+    @property
+    def best(self) -> Standing:
+        """The highest mean of the primary metric."""
+        return self.standings[0]
+
+    @property
+    def scored(self) -> tuple[Standing, ...]:
+        """Standings with at least one finished Run."""
+        return tuple(standing for standing in self.standings if standing.records)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Section:
+    """One dataset at one split."""
+
+    dataset: Dataset
+    title: str
+    """Unique on the page."""
+    metric: Metric
+    n_test: int
+    classes: tuple[str, ...]
+    tables: tuple[Table, ...]
+    records: tuple[Record, ...]
+    candidates: dict[str, Candidate]
+    """By run id, of the whole page, so that names and colours agree between datasets."""
+
+    @property
+    def slug(self) -> str:
+        """The title, fit for a file name and an anchor."""
+        return re.sub(r"[^a-z0-9]+", "-", self.title.lower()).strip("-") or "dataset"
+
+
+def sections(runs: Sequence[Run], store: Store) -> list[Section]:
+    """What the store holds for these Runs, datasets in the Runs' order; datasets without a score are left out.
+
+    Raises DataError where saved predictions and record disagree.
+    """
+    by_dataset: dict[str, list[Run]] = {}
+    for run in runs:
+        by_dataset.setdefault(hash_identity(identity(run.dataset)), []).append(run)
+    known = candidates(runs)
+    found: list[Section] = []
+    for key, members in by_dataset.items():
+        records = {run.run_id: record for run in members if (record := store.load(run.run_id)) is not None and record.quality}
+        if records:
+            title = _dataset_title(members[0].dataset)
+            if any(section.title == title for section in found):
+                title = f"{title}, variant {key}"
+            found.append(_section(members, known, records, store, title=title))
+    return found
+
+
+def on_test(record: Record) -> SplitQuality:
+    """Quality on the test rows of a record with a score."""
+    return record.quality["test"]
+
+
+def read_answers(store: Store, records: Sequence[Record]) -> Answers:
+    """The saved predictions of Runs on the same test rows.
+
+    Raises DataError if they are missing, differ in rows or contradict the record.
+    """
+    import pyarrow.parquet as parquet
+
+    read = []
+    for record in records:
+        path = store.folder(record.run_id) / PREDICTIONS
+        if not path.exists():
+            raise DataError(f"{record.run_id} has a record but no {PREDICTIONS}: bake it again with --rebake all")
+        table = parquet.read_table(path, columns=["row_id", "label", "predicted"])
+        rows = np.array(table["row_id"].to_pylist(), dtype=str)
+        order = np.argsort(rows, kind="stable")
+        labels, predicted = (table[name].to_numpy().astype(np.int64)[order] for name in ("label", "predicted"))
+        if len(rows) != on_test(record).n or abs(float((labels == predicted).mean()) - on_test(record).accuracy) > 1e-9:
+            raise DataError(f"{record.run_id}: {PREDICTIONS} and record.json disagree on the accuracy: bake it again with --rebake all")
+        read.append((rows[order], labels, predicted))
+    row_ids, labels, _ = read[0]
+    for record, (other_ids, other_labels, _) in zip(records, read, strict=True):
+        if not np.array_equal(row_ids, other_ids) or not np.array_equal(labels, other_labels):
+            raise DataError(f"{record.run_id} and {records[0].run_id} ask about one test set but answer different rows: bake them again")
+    seeds = tuple((record.run.budget.draw, record.run.seed) for record in records)
+    return Answers(row_ids=row_ids, labels=labels, predicted=np.stack([predicted for _, _, predicted in read]), seeds=seeds)
+
+
+def _section(runs: Sequence[Run], known: dict[str, Candidate], records: dict[str, Record], store: Store, *, title: str) -> Section:
+    metrics = {record.data.primary_metric for record in records.values()}
+    metric: Metric = "accuracy" if metrics == {"accuracy"} else "macro_f1"
+    budgets: dict[Labels, list[Run]] = {}
+    for run in runs:
+        budgets.setdefault(run.budget.labels, []).append(run)
+    tables = [
+        _table(members, known, records, store, metric=metric)
+        for _, members in sorted(budgets.items(), key=lambda item: float("inf") if item[0] == "all" else float(item[0]))
+        if any(run.run_id in records for run in members)
+    ]
+    some = next(iter(records.values()))
+    return Section(
+        dataset=runs[0].dataset,
+        title=title,
+        metric=metric,
+        n_test=on_test(some).n,
+        classes=some.data.classes,
+        tables=tuple(tables),
+        records=tuple(records.values()),
+        candidates=known,
+    )
+
+
+def _table(runs: Sequence[Run], known: dict[str, Candidate], records: dict[str, Record], store: Store, *, metric: Metric) -> Table:
+    members: dict[str, list[Run]] = {}
+    for run in runs:
+        members.setdefault(known[run.run_id].key, []).append(run)
+    standings: list[Standing] = []
+    answers: dict[str, Answers] = {}
+    for key, group in members.items():
+        done = tuple(records[run.run_id] for run in group if run.run_id in records)
+        if done:
+            answers[key] = read_answers(store, done)
+        estimate = stats.estimate(answers[key], metric) if done else None
+        standings.append(Standing(candidate=known[group[0].run_id], planned=len(group), records=done, estimate=estimate))
+    standings.sort(key=lambda standing: -standing.estimate.mean if standing.estimate else float("inf"))
+    best = standings[0]
+    paired = [standing if standing is best or not standing.records else _against(standing, best, answers, metric) for standing in standings]
+    finished = [record for standing in standings for record in standing.records]
+    majority = [record for record in finished if record.run.model.kind == "majority"]
+    accuracy = fmean(on_test(record).majority_baseline for record in majority or finished)
+    macro_f1 = fmean(_baseline_macro_f1(on_test(record)) for record in majority or finished)
+    return Table(
+        labels=runs[0].budget.labels,
+        n_labels=finished[0].data.n_fit + finished[0].data.n_val,
+        standings=tuple(paired),
+        baseline=accuracy if metric == "accuracy" else macro_f1,
+        baseline_accuracy=accuracy,
+        baseline_macro_f1=macro_f1,
+    )
+
+
+def _against(standing: Standing, best: Standing, answers: dict[str, Answers], metric: Metric) -> Standing:
+    return Standing(
+        candidate=standing.candidate,
+        planned=standing.planned,
+        records=standing.records,
+        estimate=standing.estimate,
+        to_best=stats.difference(answers[standing.candidate.key], answers[best.candidate.key], metric),
+    )
+
+
+def _baseline_macro_f1(quality: SplitQuality) -> float:
+    """Macro-F1 of answering one class: its precision is its share p, its recall 1, so F1 = 2p / (1 + p); the other classes have 0."""
+    supports = [one.support for one in quality.classes.values()]
+    counted = sum(n >= stats.MIN_CLASS_ROWS for n in supports) or sum(n > 0 for n in supports)
+    share = quality.majority_baseline
+    return 2 * share / (1 + share) / counted if counted else 0.0
+
+
+def _dataset_title(dataset: Dataset) -> str:
+    return dataset.name if dataset.fold is None else f"{dataset.name}, fold {dataset.fold}"

@@ -1,0 +1,147 @@
+"""One try at one Run: lock, check, clear, bake, record; or else a failure that is written down."""
+
+import os
+import shutil
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from bakeoff.record import Record
+from bakeoff.runner import failure
+from bakeoff.runner.events import Failed, Finished, Notice, Present, Started, Waiting, finished
+from bakeoff.runner.failure import Described
+from bakeoff.spec import Run
+from bakeoff.store import FAILURE, RECORD, Locked, Store, utc_now
+
+LOG = "log.txt"
+
+Notify = Callable[[str], None]
+Bake = Callable[[Run, Path, Notify], Record]
+"""Answers a Run: writes its files into the folder given, tells notices, returns the Record. Must be picklable."""
+
+End = Finished | Present | Failed | Waiting
+
+
+@dataclass(frozen=True, kw_only=True)
+class Task:
+    """A Run to bake and all that a fresh process needs for it."""
+
+    run: Run
+    store: Store
+    bake: Bake
+    share_texts: bool
+    replaces_ns: int | None
+    """Modification time of the record that a new one is to replace; null where a record means there is nothing to do."""
+
+
+def tasks(runs: Sequence[Run], *, store: Store, bake: Bake, share_texts: bool, rebake_all: bool) -> list[Task]:
+    """A Task a Run, each Run once. With `rebake_all`, records that stand now (not those made later) are replaced."""
+
+    def task(run: Run) -> Task:
+        replaces_ns = _recorded_ns(store, run.run_id) if rebake_all else None
+        return Task(run=run, store=store, bake=bake, share_texts=share_texts, replaces_ns=replaces_ns)
+
+    return [task(run) for run in {run.run_id: run for run in runs}.values()]
+
+
+def attempt(task: Task, tell: Callable[[Started | Notice], None], *, log: bool) -> End:
+    """Try a Run once, tell its start and notices, and return its end.
+
+    `log` sends this process's output to the Run's `log.txt`. Raises nothing but KeyboardInterrupt.
+    A `failure.json` and the log of earlier attempts stay beside the record: they tell how often it was
+    tried, and the store counts no failure once a record exists.
+    """
+    begin = time.perf_counter()
+    try:
+        with task.store.lock(task.run.run_id):
+            if stands(task):
+                return Present(run=task.run)
+            tell(Started(run=task.run))
+            try:
+                record = _bake(task, lambda text: tell(Notice(text=text)), log)
+            except KeyboardInterrupt:
+                raise
+            except BaseException as error:
+                described = failure.describe(error, private=failure.is_private(task.run, share_texts=task.share_texts))
+                if log:
+                    print(described, file=sys.stderr, flush=True)
+                return write_down(task, described)
+    except Locked:
+        return Waiting(run=task.run)
+    except OSError as error:  # the lock itself: a full or read-only disk
+        return write_down(task, failure.describe(error, private=True))
+    return finished(record, seconds=time.perf_counter() - begin)
+
+
+def stands(task: Task) -> bool:
+    """Whether the Run is recorded, other than by the record that it is to replace."""
+    recorded_ns = _recorded_ns(task.store, task.run.run_id)
+    return recorded_ns is not None and recorded_ns != task.replaces_ns
+
+
+def is_locked(store: Store, run_id: str) -> bool:
+    """Whether another process bakes this Run right now; leaves no lock file behind where there was none."""
+    if not (store.root / ".locks" / run_id).exists():
+        return False
+    try:
+        with store.lock(run_id):
+            return False
+    except Locked:
+        return True
+
+
+def write_down(task: Task, described: Described) -> Failed:
+    """Write `failure.json`; where even that fails (a full disk), the message says so."""
+    message, written = described.message, True
+    try:
+        task.store.write_failure(task.run, type_=described.type_, message=message, trace=described.trace)
+    except Exception as error:
+        why = os.strerror(error.errno) if isinstance(error, OSError) and error.errno else type(error).__name__
+        message, written = f"{message}; {FAILURE} could not be written either ({why})", False
+    return Failed(run=task.run, type_=described.type_, message=message, written=written)
+
+
+def _bake(task: Task, notify: Notify, log: bool) -> Record:
+    folder = task.store.folder(task.run.run_id)
+    _clear(task, folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    if log:
+        _redirect_output(folder / LOG, task.run)
+    record = task.bake(task.run, folder, notify)
+    if record.run_id != task.run.run_id:
+        raise RuntimeError(f"bake answered {record.run_id} when asked {task.run.run_id}")
+    task.store.write_record(record)
+    return record
+
+
+def _clear(task: Task, folder: Path) -> None:
+    """Remove what an unfinished attempt left. A record, even one of another version of bakeoff, is never deleted."""
+    if (folder / RECORD).exists():
+        task.store.set_aside(task.run.run_id)
+    if not folder.is_dir():
+        return
+    for path in folder.iterdir():
+        if path.name in (FAILURE, LOG):
+            continue
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        else:
+            path.unlink()
+
+
+def _redirect_output(log: Path, run: Run) -> None:
+    sys.stdout.flush()
+    sys.stderr.flush()
+    handle = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+    os.write(handle, f"--- {utc_now()} {run.run_id} {run.title}\n".encode())
+    os.dup2(handle, 1)
+    os.dup2(handle, 2)
+    os.close(handle)
+
+
+def _recorded_ns(store: Store, run_id: str) -> int | None:
+    if store.load(run_id) is None:
+        return None
+    return (store.folder(run_id) / RECORD).stat().st_mtime_ns

@@ -1,0 +1,64 @@
+"""What the fresh process of one Run does."""
+
+import contextlib
+import faulthandler
+import multiprocessing
+import os
+import signal
+import sys
+import threading
+from multiprocessing.connection import Connection
+from typing import Any
+
+from bakeoff.runner import failure
+from bakeoff.runner.attempt import Task, attempt
+from bakeoff.runner.events import Event, Failed
+
+
+def main(task: Task, channel: Connection) -> None:
+    """Try the Run, send notices and the end through `channel`, and leave."""
+    # Ctrl-C reaches the whole process group; the parent stops its children itself.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    faulthandler.enable(file=2)
+    threading.Thread(target=_die_with_parent, daemon=True).start()
+    if failure.is_private(task.run, share_texts=task.share_texts):
+        _withhold_uncaught_messages()
+    sending, code = threading.Lock(), 1
+
+    def send(event: Event) -> None:
+        with sending:
+            channel.send(event)
+
+    try:
+        end = attempt(task, send, log=True)
+        send(end)
+        code = 1 if isinstance(end, Failed) else 0
+    finally:
+        for stream in (sys.stdout, sys.stderr):
+            with contextlib.suppress(OSError, ValueError):
+                stream.flush()
+        # A library's thread that never ends must not keep a finished Run's slot.
+        os._exit(code)
+
+
+def _die_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    parent.join()
+    os._exit(1)
+
+
+def _withhold_uncaught_messages() -> None:
+    """Errors in threads and destructors print their messages by default, which may quote a text."""
+
+    def thread_hook(arguments: threading.ExceptHookArgs) -> None:
+        if arguments.exc_value is not None:
+            print("in a thread:", failure.describe(arguments.exc_value, private=True), file=sys.stderr)
+
+    def unraisable_hook(unraisable: Any) -> None:
+        if unraisable.exc_value is not None:
+            print("ignored:", failure.describe(unraisable.exc_value, private=True), file=sys.stderr)
+
+    threading.excepthook = thread_hook
+    sys.unraisablehook = unraisable_hook

@@ -1,0 +1,57 @@
+"""Runs in this very process, one after another and with their output on the terminal: for debugging."""
+
+import contextlib
+import signal
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+
+from bakeoff.runner.attempt import Bake, attempt, is_locked, tasks
+from bakeoff.runner.events import Event, Outcome, Tally, Waiting
+from bakeoff.spec import Run
+from bakeoff.store import Store
+
+_RETRY_SECONDS = 0.5
+
+
+def run_inprocess(
+    runs: Sequence[Run],
+    *,
+    store: Store,
+    bake: Bake,
+    share_texts: bool,
+    rebake_all: bool = False,
+    on_event: Callable[[Event], None],
+) -> Outcome:
+    """The contract of `local.run_local` without processes: what one Run leaves in memory, the next one meets."""
+    tally = Tally(on_event=on_event)
+    pending = deque(tasks(runs, store=store, bake=bake, share_texts=share_texts, rebake_all=rebake_all))
+    waiting: set[str] = set()
+    with _term_interrupts():
+        try:
+            while pending:
+                task = pending.popleft()
+                while task.run.run_id in waiting and is_locked(store, task.run.run_id):
+                    time.sleep(_RETRY_SECONDS)
+                end = attempt(task, tally.add, log=False)
+                tally.add(end)
+                if isinstance(end, Waiting):
+                    waiting.add(task.run.run_id)
+                    pending.append(task)
+        except KeyboardInterrupt:
+            return tally.outcome(interrupted=True)
+    return tally.outcome(interrupted=False)
+
+
+@contextlib.contextmanager
+def _term_interrupts() -> Iterator[None]:
+    """SIGTERM raises KeyboardInterrupt, as SIGINT does."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

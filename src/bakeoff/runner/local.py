@@ -1,0 +1,216 @@
+"""Runs on this machine, each in a fresh process of a fork server that has the heavy imports done."""
+
+import multiprocessing.forkserver
+import os
+import signal
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
+from types import FrameType
+
+from bakeoff.runner import child, failure
+from bakeoff.runner.attempt import Bake, End, Task, is_locked, stands, tasks, write_down
+from bakeoff.runner.events import Event, Notice, Outcome, Present, Started, Tally, Waiting, finished
+from bakeoff.spec import Run
+from bakeoff.store import Locked, Store
+
+_RETRY_SECONDS = 0.5
+"""How often a Run that another process bakes is looked at, once nothing else is left."""
+_GRACE_SECONDS = 3.0
+_STOPPED_FROM_OUTSIDE = (-signal.SIGTERM, -signal.SIGINT, -signal.SIGHUP, 255)
+"""Exit codes of children when somebody stops the whole process group; 255 when the fork server went first."""
+
+
+def run_local(
+    runs: Sequence[Run],
+    *,
+    store: Store,
+    bake: Bake,
+    slots: int,
+    preload: Sequence[str],
+    share_texts: bool,
+    rebake_all: bool = False,
+    on_event: Callable[[Event], None],
+) -> Outcome:
+    """Bake Runs in the given order, at most `slots` at a time, each in a fresh process.
+
+    `preload` names the modules that the fork server imports once. A Run that raises, or whose process dies, is told
+    at once and fails alone. A Run that another process bakes is left until last. With `rebake_all` a recorded Run's
+    folder goes to `.old/` when its turn comes. SIGINT and SIGTERM stop the children and give an interrupted Outcome.
+    """
+    _start_fork_server(preload)
+    todo = tasks(runs, store=store, bake=bake, share_texts=share_texts, rebake_all=rebake_all)
+    with _Interrupt() as interrupt:
+        pool = _Pool(slots=slots, interrupt=interrupt, tally=Tally(on_event=on_event), pending=deque(todo))
+        try:
+            pool.work()
+        finally:
+            pool.stop()
+        return pool.tally.outcome(interrupted=interrupt.requested)
+
+
+@dataclass(kw_only=True)
+class _Child:
+    task: Task
+    process: BaseProcess
+    channel: Connection
+    begin: float
+    open: bool = True
+    end: End | None = None
+
+
+@dataclass(kw_only=True)
+class _Pool:
+    slots: int
+    interrupt: "_Interrupt"
+    tally: Tally
+    pending: deque[Task]
+    waiting: deque[Task] = field(default_factory=deque)
+    children: list[_Child] = field(default_factory=list)
+
+    def work(self) -> None:
+        """Until every Run has ended, or an interrupt."""
+        while not self.interrupt.requested:
+            while len(self.children) < self.slots and (task := self._next()) is not None:
+                self._start(task)
+            if not (self.children or self.pending or self.waiting):
+                return
+            watched: list[Connection | int] = [self.interrupt.reader]
+            for each in self.children:
+                watched += [each.process.sentinel, each.channel] if each.open else [each.process.sentinel]
+            polls = bool(self.waiting) and len(self.children) < self.slots
+            ready = wait(watched, _RETRY_SECONDS if polls else None)
+            for each in list(self.children):
+                self._receive(each)
+                if each.process.sentinel in ready:
+                    self._receive(each)
+                    self._close(each)
+
+    def stop(self) -> None:
+        """End every child still at work: asked first, killed after a grace. What it had finished counts."""
+        for each in self.children:
+            each.process.terminate()
+        deadline = time.monotonic() + _GRACE_SECONDS
+        for each in self.children:
+            each.process.join(max(0.0, deadline - time.monotonic()))
+            if each.process.exitcode is None:
+                each.process.kill()
+                each.process.join()
+            self._receive(each)
+            if each.end is not None and not isinstance(each.end, Waiting):
+                self.tally.add(each.end)
+        self.children.clear()
+
+    def _next(self) -> Task | None:
+        """The next Run in order; once none is left, one whose lock was released."""
+        if self.pending:
+            return self.pending.popleft()
+        for task in self.waiting:
+            if not is_locked(task.store, task.run.run_id):
+                self.waiting.remove(task)
+                return task
+        return None
+
+    def _start(self, task: Task) -> None:
+        if stands(task):
+            self.tally.add(Present(run=task.run))
+            return
+        context = multiprocessing.get_context("forkserver")
+        receiver, sender = context.Pipe(duplex=False)
+        process = context.Process(target=child.main, args=(task, sender), name=task.run.run_id)
+        begin = time.perf_counter()
+        try:
+            process.start()
+        except (OSError, EOFError) as error:
+            receiver.close()
+            described = failure.describe(error, private=True)
+            self.tally.add(write_down(task, failure.Described(type_="ProcessNotStarted", message=str(described), trace=[])))
+            return
+        finally:
+            sender.close()
+        self.children.append(_Child(task=task, process=process, channel=receiver, begin=begin))
+
+    def _receive(self, each: _Child) -> None:
+        try:
+            while each.open and each.channel.poll():
+                event = each.channel.recv()
+                if isinstance(event, Started | Notice):
+                    self.tally.add(event)
+                else:
+                    each.end = event
+        except (EOFError, OSError):  # the child is gone, perhaps in the middle of a word
+            each.open = False
+            each.channel.close()
+
+    def _close(self, each: _Child) -> None:
+        each.process.join()
+        self.children.remove(each)
+        if each.open:
+            each.channel.close()
+        end = each.end or self._died(each)
+        if end is None:
+            return
+        self.tally.add(end)
+        if isinstance(end, Waiting):
+            self.waiting.append(each.task)
+
+    def _died(self, each: _Child) -> End | None:
+        """The end of a child that left without a word; null when it was stopped from outside together with us."""
+        code, task = each.process.exitcode, each.task
+        if code in _STOPPED_FROM_OUTSIDE and (self.interrupt.requested or wait([self.interrupt.reader], 0.5)):
+            return None
+        try:
+            with task.store.lock(task.run.run_id):
+                record = task.store.load(task.run.run_id)
+                if record is not None and stands(task):
+                    return finished(record, seconds=time.perf_counter() - each.begin)
+                return write_down(task, failure.death(code))
+        except Locked:  # another sweep has taken over already
+            return Waiting(run=task.run)
+        except OSError:
+            return write_down(task, failure.death(code))
+
+
+class _Interrupt:
+    """While entered, SIGINT and SIGTERM set `requested` and make `reader` readable instead of raising anywhere."""
+
+    def __init__(self) -> None:
+        self.requested = False
+        self.reader, self._writer = os.pipe()
+        os.set_blocking(self._writer, False)
+
+    def __enter__(self) -> "_Interrupt":
+        self._handlers = {}
+        if threading.current_thread() is threading.main_thread():
+            self._handlers = {number: signal.signal(number, self._request) for number in (signal.SIGINT, signal.SIGTERM)}
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._handlers.items():
+            signal.signal(number, handler)
+        os.close(self.reader)
+        os.close(self._writer)
+
+    def _request(self, _number: int, _frame: FrameType | None) -> None:
+        if not self.requested:
+            self.requested = True
+            os.write(self._writer, b"!")
+
+
+def _start_fork_server(preload: Sequence[str]) -> None:
+    # Without safe path, Python puts the working directory first: a datasets.py that lies there would be preloaded.
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(list(preload))
+    before = os.environ.get("PYTHONSAFEPATH")
+    os.environ["PYTHONSAFEPATH"] = "1"
+    try:
+        multiprocessing.forkserver.ensure_running()
+    finally:
+        if before is None:
+            del os.environ["PYTHONSAFEPATH"]
+        else:
+            os.environ["PYTHONSAFEPATH"] = before

@@ -1,0 +1,68 @@
+"""One plain line a Run."""
+
+import os
+from dataclasses import dataclass
+from typing import TextIO
+
+from bakeoff.runner.events import Event, Failed, Finished, Notice, Present, Started, Waiting
+from bakeoff.spec import Run
+from bakeoff.store import FAILURE, Store
+
+
+@dataclass(kw_only=True)
+class Progress:
+    """Writes events to a stream, usually standard error; hand it over as `on_event`."""
+
+    total: int
+    store: Store
+    stream: TextIO
+    _ended: int = 0
+
+    def __call__(self, event: Event) -> None:
+        """Write the line of an event, if it has one."""
+        match event:
+            case Started():
+                pass
+            case Finished():
+                answer = f"{100 * event.accuracy:.1f}%" if event.accuracy is not None else event.status
+                self._end("done", event.run, f"{answer:>8}   {_duration(event.seconds)}")
+            case Present():
+                self._end("present", event.run, "recorded already")
+            case Failed():
+                where = _short(str(self.store.folder(event.run.run_id)))
+                look = f"see {os.path.join(where, FAILURE)}" if event.written else event.message
+                self._end("failed", event.run, f"{event.type_}, {look}")
+            case Waiting():
+                self._write(f"{self._count(self._ended)} waiting {event.run.run_id}  another process bakes it: left until last")
+            case Notice():
+                self._write(event.text)
+
+    def _end(self, word: str, run: Run, rest: str) -> None:
+        self._ended += 1
+        self._write(f"{self._count(self._ended)} {word:<7} {run.run_id}  {run.title}   {rest}")
+
+    def _count(self, ended: int) -> str:
+        return f"[{ended:>{len(str(self.total))}}/{self.total}]"
+
+    def _write(self, line: str) -> None:
+        self.stream.write(printable(line, self.stream.encoding) + "\n")
+        self.stream.flush()
+
+
+def printable(text: str, encoding: str | None) -> str:
+    """The text in what a terminal of this encoding can show; the middle dot becomes a hyphen."""
+    encoding = encoding or "ascii"
+    try:
+        text.encode(encoding)
+    except UnicodeEncodeError:
+        return text.replace("·", "-").encode(encoding, errors="replace").decode(encoding)
+    return text
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"
+
+
+def _short(path: str) -> str:
+    relative = os.path.relpath(path)
+    return path if relative.startswith("..") else relative

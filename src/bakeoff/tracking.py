@@ -1,0 +1,197 @@
+"""The Weights & Biases mirror of a Run: offline unless asked, without texts, and never in the way.
+
+Whatever goes wrong with W&B is told once through `notify`; then the mirror is silent and the Run goes on.
+All of its files lie under `.wandb` in the runs folder.
+"""
+
+import os
+import secrets
+import threading
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+from bakeoff.record import Record, without_folders
+from bakeoff.spec import Machine, Run, to_plain
+
+PRELOAD = ("wandb", "wandb.apis.public")
+"""Modules that `start` needs; a fork server that has imported them saves each Run half a second."""
+
+Mode = Literal["offline", "online", "disabled"]
+
+_INIT_SECONDS = 20.0
+_FINISH_SECONDS = 60.0
+_OFFLINE_AFTER_FAILURE_SECONDS = 600.0
+"""After W&B did not answer, how long the next Runs go offline at once instead of waiting again."""
+_STEP = "step"
+
+
+class Mirror:
+    """One W&B run of one Run; `start` makes it, `finish` or `fail` ends it."""
+
+    def __init__(self, wandb_run: Any | None, notify: Callable[[str], None]) -> None:
+        self._run, self._notify = wandb_run, notify
+
+    @classmethod
+    def start(cls, run: Run, *, machine: Machine, root: Path, group: str | None, notify: Callable[[str], None]) -> "Mirror":
+        """Begin the W&B run of one attempt, with the Run as its config.
+
+        `root` is the runs folder. Online, an unreachable server or a missing login is waited for at most
+        20 seconds; then this Run, and those of the next ten minutes, are kept offline.
+        """
+        mode = mode_of(machine)
+        if mode == "disabled":
+            return cls(None, notify)
+        folder = root / ".wandb"
+        unreachable = folder / "unreachable"
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            if mode == "online" and not _is_fresh(unreachable):
+                try:
+                    return cls(_init(run, machine, folder, group, "online"), notify)
+                except Exception as error:
+                    if isinstance(error, ImportError):
+                        raise
+                    unreachable.write_text(type(error).__name__, encoding="utf-8")
+            if mode == "online":
+                notify(
+                    f"W&B did not answer ({unreachable.read_text(encoding='utf-8')}; log in with `wandb login` or check the "
+                    f"network): Runs are kept offline in {folder} and can be sent with `wandb sync`"
+                )
+            return cls(_init(run, machine, folder, group, "offline"), notify)
+        except ImportError:
+            notify("W&B is not installed: Runs are recorded without it (pip install wandb, or set machine.wandb=disabled)")
+        except Exception as error:
+            notify(f"W&B could not start ({type(error).__name__}): Runs are recorded without it")
+        return cls(None, notify)
+
+    def log(self, step: int, metrics: Mapping[str, float]) -> None:
+        """Add one row of curves at an optimiser step. Rows may come in any order; none is dropped."""
+        # W&B drops a row whose own step is lower than the last one's, and keeps a row back until a higher one comes.
+        # So its step counts rows, and ours is a column, which `_init` makes the x axis.
+        self._try(lambda run: run.log({_STEP: step, **metrics}))
+
+    def finish(self, record: Record) -> None:
+        """End with the record's numbers as summary."""
+        self._end(summary_of(record), exit_code=0)
+
+    def fail(self, message: str) -> None:
+        """End as failed; `message` must be safe to share (see `runner.failure.describe`)."""
+        self._end({"status": "failed", "error": message}, exit_code=1)
+
+    def _end(self, summary: Mapping[str, float | str], *, exit_code: int) -> None:
+        def end(run: Any) -> None:
+            run.summary.update(dict(summary))
+            run.finish(exit_code=exit_code)
+
+        self._try(lambda run: _within(_FINISH_SECONDS, lambda: end(run)))
+        self._run = None
+
+    def _try(self, act: Callable[[Any], None]) -> None:
+        if self._run is None:
+            return
+        try:
+            act(self._run)
+        except Exception as error:
+            self._run = None
+            self._notify(f"W&B stopped taking metrics ({type(error).__name__}): Runs go on, and their records are complete without it")
+
+
+def mode_of(machine: Machine) -> Mode:
+    """Offline unless `machine.wandb` or WANDB_MODE says online; the variable wins, save that disabled is disabled.
+
+    Being logged in is no consent, and a variable that says offline keeps an online configuration from uploading.
+    """
+    chosen = {"online": "online", "run": "online", "disabled": "disabled"}.get(os.environ.get("WANDB_MODE") or machine.wandb, "offline")
+    return "disabled" if machine.wandb == "disabled" else chosen  # type: ignore[return-value]
+
+
+def summary_of(record: Record) -> dict[str, float | str]:
+    """The numbers and short facts of a record, flat: `test/accuracy`, `training/seconds`, `provenance/commit`.
+
+    Class names are left out: a wrongly named label column would make texts of them.
+    """
+    summary: dict[str, float | str] = {"status": record.status, "finished_at": record.finished_at}
+    _flatten(summary, "", to_plain(record.quality))
+    for part in ("data", "training", "latency", "size", "machine", "provenance"):
+        _flatten(summary, f"{part}/", to_plain(getattr(record, part)))
+    summary |= {f"data/audit/{finding.code}": finding.count for finding in record.data.audit}
+    summary["training/diagnostics"] = ", ".join(diagnostic.code for diagnostic in record.training.diagnostics)
+    return summary
+
+
+def _flatten(into: dict[str, float | str], prefix: str, plain: Any) -> None:
+    for key, value in (plain or {}).items():
+        if key in ("classes", "subset_hashes"):
+            continue
+        if isinstance(value, dict):
+            _flatten(into, f"{prefix}{key}/", value)
+        elif isinstance(value, int | float | str):
+            into[f"{prefix}{key}"] = value
+
+
+def _init(run: Run, machine: Machine, folder: Path, group: str | None, mode: Mode) -> Any:
+    for name in ("DIR", "CACHE_DIR", "DATA_DIR", "ARTIFACT_DIR"):
+        os.environ.setdefault(f"WANDB_{name}", str(folder))
+    # Its error reports carry tracebacks with messages, which may quote texts.
+    os.environ["WANDB_ERROR_REPORTING"] = "false"
+    import wandb
+
+    wanted = {
+        "mode": mode,
+        "console": "off",
+        "silent": True,
+        "save_code": False,
+        "disable_code": True,
+        "disable_git": True,
+        "disable_job_creation": True,
+        "symlink": False,
+        "init_timeout": _INIT_SECONDS,
+        "login_timeout": _INIT_SECONDS,
+        "finish_timeout": _FINISH_SECONDS / 2,
+        "reinit": "create_new",  # otherwise a second init in one process returns the first run
+        "x_disable_meta": True,  # the command line, which may name the user's folders
+        "x_disable_stats": True,
+        "x_save_requirements": False,
+        "x_service_wait": _INIT_SECONDS,
+        "x_transaction_log_flush_interval": 0.2,  # what a killed Run keeps; 15 by default
+    }
+    settings = wandb.Settings(**{name: value for name, value in wanted.items() if name in wandb.Settings.model_fields})
+    # Under an agent the id is the agent's; elsewhere every attempt is a W&B run of its own, never resumed.
+    own_id = None if os.environ.get("WANDB_SWEEP_ID") else f"{run.run_id}-{secrets.token_hex(4)}"
+    started = wandb.init(
+        project=machine.wandb_project,
+        id=own_id,
+        name=f"{run.run_id} {run.title}"[:128],
+        config={"run_id": run.run_id, "question_id": run.question_id, **without_folders(to_plain(run))},
+        group=group,
+        job_type=run.probe.kind,
+        tags=[run.run_id, run.model.kind],
+        settings=settings,
+    )
+    started.define_metric("*", step_metric=_STEP)
+    return started
+
+
+def _is_fresh(marker: Path) -> bool:
+    return marker.exists() and time.time() - marker.stat().st_mtime < _OFFLINE_AFTER_FAILURE_SECONDS
+
+
+def _within(seconds: float, act: Callable[[], None]) -> None:
+    """Do something in a thread. Raises what it raises, or TimeoutError when it takes longer."""
+    errors: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            act()
+        except BaseException as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    thread.join(seconds)
+    if thread.is_alive():
+        raise TimeoutError
+    if errors:
+        raise errors[0]

@@ -1,0 +1,1 @@
+"""How models learn; the only room that knows Lightning."""

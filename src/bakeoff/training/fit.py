@@ -1,0 +1,110 @@
+"""Fit a neural classifier on documents, keep its best step, and predict with it."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+import pytorch_lightning as pl
+import torch
+from torch import nn
+
+from bakeoff.data.batches import Documents, prediction_loader, training_loader
+from bakeoff.spec import Precision, Training
+from bakeoff.training import optim
+from bakeoff.training.callbacks import Curve, KeepBest, Log
+from bakeoff.training.module import ClassifierModule
+
+PREDICTION_BATCH = 64
+_LIGHTNING_PRECISION: dict[Precision, Any] = {"float32": "32-true", "bfloat16": "bf16-mixed"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fitted:
+    """A trained classifier and how its training went."""
+
+    classifier: nn.Module
+    epochs: float
+    steps: int
+    best_step: int | None
+    best_validation_loss: float | None
+    seconds: float
+    tokens_per_second: float | None
+    stop_reason: Literal["schedule", "not_finite"]
+    history: list[dict[str, float | int | None]]
+
+
+def fit(
+    classifier: nn.Module,
+    training: Training,
+    fit_documents: Documents,
+    validation_documents: Documents | None,
+    *,
+    precision: Precision,
+    device: Literal["cpu", "cuda"],
+    seed: int,
+    log: Log,
+) -> Fitted:
+    """Train in place. With validation documents the step with their lowest loss is kept, else the last one.
+
+    Never takes fewer than `training.min_steps` steps; a loss that is not finite ends training with that reason.
+    """
+    loader = training_loader(fit_documents, batch_size=training.batch_size, seed=seed)
+    epochs = optim.epochs_for(training, len(loader))
+    module = ClassifierModule(classifier, training, total_steps=epochs * len(loader))
+    curve, best = Curve(log), KeepBest()
+    trainer = _trainer(device, precision, max_epochs=epochs, gradient_clip_val=training.clip_norm, callbacks=[curve, best])
+    validation = None if validation_documents is None else prediction_loader(validation_documents, batch_size=PREDICTION_BATCH)
+    started = time.perf_counter()
+    trainer.fit(module, loader, validation)
+    seconds = time.perf_counter() - started
+    if curve.finite:
+        best.restore(module)
+    return Fitted(
+        classifier=module.classifier,
+        epochs=trainer.global_step / len(loader),
+        steps=trainer.global_step,
+        best_step=best.step,
+        best_validation_loss=best.loss if best.step is not None else None,
+        seconds=seconds,
+        tokens_per_second=curve.tokens / seconds if seconds > 0 else None,
+        stop_reason="schedule" if curve.finite else "not_finite",
+        history=curve.history,
+    )
+
+
+def predict(
+    classifier: nn.Module, documents: Documents, n_classes: int, *, precision: Precision, device: Literal["cpu", "cuda"]
+) -> npt.NDArray[np.float32]:
+    """Probabilities (documents, classes), in the order of the documents."""
+    module = ClassifierModule(classifier, training=None, total_steps=0)  # type: ignore[arg-type]
+    outputs: Sequence[Any] = _trainer(device, precision).predict(module, prediction_loader(documents, batch_size=PREDICTION_BATCH)) or []
+    probabilities = np.full((len(documents), n_classes), np.nan, dtype=np.float32)
+    for rows, values in outputs:
+        probabilities[rows.numpy()] = values.numpy()
+    return probabilities
+
+
+def _trainer(device: Literal["cpu", "cuda"], precision: Precision, **options: Any) -> pl.Trainer:
+    return pl.Trainer(
+        accelerator="gpu" if device == "cuda" else "cpu",
+        devices=1,
+        precision=_LIGHTNING_PRECISION[precision],
+        deterministic="warn",
+        logger=False,
+        enable_checkpointing=False,
+        enable_progress_bar=False,
+        enable_model_summary=False,
+        num_sanity_val_steps=0,
+        **options,
+    )
+
+
+def seed_everything(seed: int, threads: int) -> None:
+    """Make a process answer alike whenever it answers: seeds, thread count, denormal numbers as zero."""
+    pl.seed_everything(seed, workers=True, verbose=False)
+    torch.set_num_threads(threads)
+    # Diverging weights produce denormal numbers, on which a CPU can be ten times slower.
+    torch.set_flush_denormal(True)

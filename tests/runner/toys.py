@@ -1,0 +1,215 @@
+"""Runs, records and bake functions of no substance, importable by the processes that a runner starts."""
+
+import errno
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import NoReturn
+
+from bakeoff.errors import DataError
+from bakeoff.record import (
+    ClassQuality,
+    DataFacts,
+    Diagnostic,
+    Finding,
+    MachineFacts,
+    Provenance,
+    Record,
+    Size,
+    SplitQuality,
+    TrainingFacts,
+)
+from bakeoff.spec import BiLstm, Budget, Dataset, LongDoc, Majority, Model, Pretrained, Quality, Run, Tfidf, Training
+
+CANARY = "canary-7f3a my neighbour's diagnosis"
+FULL = LongDoc(strategy="full", max_tokens=None)
+_TRAINING = Training(
+    learning_rate=2e-5, weight_decay=0.01, batch_size=16, epochs=3, min_steps=10, warmup_fraction=0.1, schedule="linear", clip_norm=1.0
+)
+MODELS: dict[str, Model] = {
+    "majority": Majority(name="majority", default_longdoc=FULL),
+    "tfidf": Tfidf(name="tfidf", default_longdoc=FULL, ngram_max=2, min_count=1, sublinear_tf=True, c_grid=(1.0,), cv_folds=2),
+    "bilstm": BiLstm(
+        name="bilstm",
+        default_longdoc=FULL,
+        precision="float32",
+        embedding_dim=4,
+        hidden_dim=4,
+        layers=1,
+        pooling="max",
+        dropout=0.1,
+        min_count=1,
+        max_vocabulary=100,
+        training=_TRAINING,
+    ),
+    "pretrained": Pretrained(
+        name="pretrained",
+        default_longdoc=FULL,
+        checkpoint="minilm-l6",
+        revision=None,
+        checkpoint_fingerprint="c" * 64,
+        precision="float32",
+        pooling="mean",
+        training=_TRAINING,
+    ),
+}
+
+
+def make_run(seed: int = 0, *, model: str = "majority", labels: int = 100, redistributable: bool = True) -> Run:
+    dataset = Dataset(
+        name="toy",
+        description="none",
+        family="toy",
+        redistributable=redistributable,
+        metric="auto",
+        asset=None,
+        path="/home/anne/customers/toy.csv",
+        test_path=None,
+        format="csv",
+        fingerprint="f" * 64,
+        text="text",
+        label="label",
+        group=None,
+        encoding="utf-8",
+        label_map={},
+        split="fold",
+        fold=0,
+        held_out_rows=None,
+    )
+    budget = Budget(labels=labels, draw=seed, order="stratified", unlabelled="none")
+    return Run(dataset=dataset, budget=budget, model=MODELS[model], longdoc=FULL, probe=Quality(threads=1), seed=seed)
+
+
+def make_record(run: Run, *, accuracy: float = 0.75, seconds: int = 60) -> Record:
+    test = SplitQuality(
+        n=8,
+        accuracy=accuracy,
+        macro_f1=0.5,
+        macro_f1_all=0.5,
+        log_loss=0.7,
+        brier=0.5,
+        ece=0.25,
+        majority_baseline=0.5,
+        collapsed=False,
+        classes={"yes": ClassQuality(support=4, precision=None, recall=0.0)},
+    )
+    return Record(
+        schema_version=1,
+        run_id=run.run_id,
+        question_id=run.question_id,
+        status="ok",
+        started_at="2026-01-02T03:04:05Z",
+        finished_at=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(1767323045 + seconds)),
+        run=run,
+        machine=MachineFacts(processor="abacus", usable_cpus=2, memory_gb=8.0, gpu=None, device="cpu"),
+        data=DataFacts(
+            revision="r1",
+            classes=("yes", "no"),
+            primary_metric="accuracy",
+            n_pool=100,
+            n_fit=80,
+            n_val=20,
+            n_test=8,
+            subset_hashes={"test": "0" * 64},
+            truncated_fraction=None,
+            length_tokens={"p50": 7.0},
+            audit=(Finding(code="near_duplicates", count=3, message="three"),),
+        ),
+        training=TrainingFacts(
+            epochs=0.0,
+            steps=0,
+            best_step=None,
+            best_validation_loss=None,
+            seconds=1.5,
+            predict_seconds=0.5,
+            tokens_per_second=None,
+            peak_memory_mb=1.0,
+            stop_reason="closed_form",
+            selected={"c": 1.0},
+            diagnostics=(Diagnostic(code="collapsed", message="one class"),),
+        ),
+        quality={"test": test},
+        size=Size(parameters_total=2, parameters_trainable=2, parameters_embedding=0, bytes=16, flops_per_document=None),
+        provenance=Provenance(commit="abc", dirty=False, versions={"torch": "2.13.0"}),
+    )
+
+
+def bake(run: Run, folder: Path, notify: Callable[[str], None], *, ledger: Path, acts: dict[int, str], seconds: float = 0.0) -> Record:
+    """Note begin and end in the ledger, and between them do what `acts` says for this seed."""
+    note(ledger, f"begin {run.run_id} {os.getpid()}")
+    assert not (folder / "leftover.txt").exists()
+    (folder / "predictions.parquet").write_text(str(run.seed))
+    print("printed by bake")
+    notify("the same notice")
+    time.sleep(seconds)
+    act = acts.get(run.seed, "fine")
+    if act != "fine":
+        ACTS[act](folder)
+    note(ledger, f"end {run.run_id} {os.getpid()}")
+    return make_record(run)
+
+
+def baker(ledger: Path, acts: dict[int, str] | None = None, seconds: float = 0.0) -> Callable[..., Record]:
+    return partial(bake, ledger=ledger, acts=acts or {}, seconds=seconds)
+
+
+def note(ledger: Path, line: str) -> None:
+    handle = os.open(ledger, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+    os.write(handle, f"{line}\n".encode())
+    os.close(handle)
+
+
+def begun(ledger: Path) -> list[str]:
+    """The run ids that were begun, one entry a time."""
+    return [line.split()[1] for line in ledger.read_text().splitlines() if line.startswith("begin")] if ledger.exists() else []
+
+
+def _raise(_: Path) -> NoReturn:
+    raise RuntimeError(f"cannot convert {CANARY}")
+
+
+def _raise_chained(_: Path) -> NoReturn:
+    try:
+        float(CANARY)
+    except ValueError as error:
+        raise DataError("dataset.label=score is a number") from error
+
+
+def _raise_in_thread(folder: Path) -> None:
+    thread = threading.Thread(target=_raise, args=(folder,))
+    thread.start()
+    thread.join()
+
+
+def _no_space() -> NoReturn:
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def _full_disk(_: Path) -> None:
+    os.fsync = lambda _handle: _no_space()  # type: ignore[assignment]
+
+
+def _linger(_: Path) -> None:
+    threading.Thread(target=time.sleep, args=(60,)).start()
+
+
+def _exit(_: Path) -> NoReturn:
+    raise SystemExit(3)
+
+
+ACTS: dict[str, Callable[[Path], None]] = {
+    "raise": _raise,
+    "raise chained": _raise_chained,
+    "raise in thread": _raise_in_thread,
+    "exit 9": lambda _: os._exit(9),
+    "kill": lambda _: os.kill(os.getpid(), signal.SIGKILL),
+    "abort": lambda _: os.abort(),
+    "system exit": _exit,
+    "out of memory": lambda _: (_ for _ in ()).throw(MemoryError()),
+    "full disk": _full_disk,
+    "linger": _linger,
+}
