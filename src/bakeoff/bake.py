@@ -121,7 +121,7 @@ def data_facts(run: Run, prepared: Prepared, spent: Spent, learned: Learned) -> 
         n_test=len(prepared.test),
         subset_hashes={name: subset_hash(rows) for name, rows in subsets.items()},
         truncated_fraction=None if learned.truncated is None else float(learned.truncated.mean()),
-        length_tokens=length_percentiles(learned.lengths_tokens),
+        length_tokens=audit.length_percentiles(learned.lengths_tokens),
         audit=tuple(Finding(**asdict(finding)) for finding in findings),
     )
 
@@ -150,12 +150,6 @@ def training_facts(run: Run, prepared: Prepared, learned: Learned, test: SplitQu
         selected=learned.selected,
         diagnostics=tuple(diagnostics),
     )
-
-
-def length_percentiles(lengths_tokens: npt.NDArray[np.int64]) -> dict[str, float]:
-    """p50 to p99 and the maximum of document lengths, shape (documents,)."""
-    values = np.percentile(lengths_tokens, [50, 90, 95, 99, 100])
-    return {name: float(value) for name, value in zip(("p50", "p90", "p95", "p99", "max"), values, strict=True)}
 
 
 def subset_hash(row_ids: Iterable[str]) -> str:

@@ -18,7 +18,9 @@ app = typer.Typer(
     help="Which text classifier should you ship? bakeoff answers with evidence, on your data, at your label budget.",
 )
 
-Overrides = Annotated[list[str] | None, typer.Argument(metavar="[KEY=VALUE]...", help="Hydra overrides, for example seed=0 budget.labels=100.")]
+Overrides = Annotated[
+    list[str] | None, typer.Argument(metavar="[KEY=VALUE]...", help="Hydra overrides, for example seed=0 budget.labels=100.")
+]
 SweepFile = Annotated[Path, typer.Argument(metavar="SWEEP.yaml", help="A sweep file, or the name of one that comes with bakeoff.")]
 
 

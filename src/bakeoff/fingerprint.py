@@ -75,7 +75,14 @@ CHECKPOINTS: dict[str, Asset] = {
         archive_sha256="b9a0018dff090c14865aa0996a89997e34aeadf10e400e766cb961230c58fa54",
         members={
             name: _MODEL + name
-            for name in ("model.safetensors", "config.json", "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "vocab.txt")
+            for name in (
+                "model.safetensors",
+                "config.json",
+                "tokenizer.json",
+                "tokenizer_config.json",
+                "special_tokens_map.json",
+                "vocab.txt",
+            )
         },
         sha256={
             "model.safetensors": "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
@@ -88,7 +95,9 @@ CHECKPOINTS: dict[str, Asset] = {
     ),
 }
 
-_CHECKPOINT_FILES = re.compile(r"(model.*\.safetensors|pytorch_model.*\.bin|config\.json|tokenizer.*|special_tokens_map\.json|vocab\..*|merges\.txt|.*\.model|added_tokens\.json)$")
+_CHECKPOINT_FILES = re.compile(
+    r"(model.*\.safetensors|pytorch_model.*\.bin|config\.json|tokenizer.*|special_tokens_map\.json|vocab\..*|merges\.txt|.*\.model|added_tokens\.json)$"
+)
 
 
 def of_hashes(hashes: Mapping[str, str]) -> str:

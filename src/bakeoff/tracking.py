@@ -44,22 +44,10 @@ class Mirror:
         if mode == "disabled":
             return cls(None, notify)
         folder = root / ".wandb"
-        unreachable = folder / "unreachable"
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            if mode == "online" and not _is_fresh(unreachable):
-                try:
-                    return cls(_init(run, machine, folder, group, "online"), notify)
-                except Exception as error:
-                    if isinstance(error, ImportError):
-                        raise
-                    unreachable.write_text(type(error).__name__, encoding="utf-8")
-            if mode == "online":
-                notify(
-                    f"W&B did not answer ({unreachable.read_text(encoding='utf-8')}; log in with `wandb login` or check the "
-                    f"network): Runs are kept offline in {folder} and can be sent with `wandb sync`"
-                )
-            return cls(_init(run, machine, folder, group, "offline"), notify)
+            online = _init_online(run, machine, folder, group, notify) if mode == "online" else None
+            return cls(online or _init(run, machine, folder, group, "offline"), notify)
         except ImportError:
             notify("W&B is not installed: Runs are recorded without it (pip install wandb, or set machine.wandb=disabled)")
         except Exception as error:
@@ -129,6 +117,24 @@ def _flatten(into: dict[str, float | str], prefix: str, plain: Any) -> None:
             _flatten(into, f"{prefix}{key}/", value)
         elif isinstance(value, int | float | str):
             into[f"{prefix}{key}"] = value
+
+
+def _init_online(run: Run, machine: Machine, folder: Path, group: str | None, notify: Callable[[str], None]) -> Any | None:
+    """An online W&B run; null, with a notice, when W&B does not answer now or did not a moment ago."""
+    marker = folder / "unreachable"
+    if not _is_fresh(marker):
+        try:
+            return _init(run, machine, folder, group, "online")
+        except ImportError:
+            raise
+        except Exception as error:
+            marker.write_text(type(error).__name__, encoding="utf-8")
+    why = marker.read_text(encoding="utf-8")
+    notify(
+        f"W&B did not answer ({why}; log in with `wandb login` or check the network): "
+        f"Runs are kept offline in {folder} and can be sent with `wandb sync`"
+    )
+    return None
 
 
 def _init(run: Run, machine: Machine, folder: Path, group: str | None, mode: Mode) -> Any:

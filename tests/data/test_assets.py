@@ -122,7 +122,7 @@ def test_a_member_that_differs_from_its_pin_is_refused(monkeypatch: pytest.Monke
 )
 def test_a_member_that_is_no_regular_file_is_refused(monkeypatch: pytest.MonkeyPatch, archive: bytes) -> None:
     serve(monkeypatch, archive)
-    with pytest.raises(DataError, match="does not hold inside/pool.tab, inside/test.tab as a regular file"):
+    with pytest.raises(DataError, match=r"does not hold inside/pool.tab, inside/test.tab as a regular file"):
         assets.fetch(asset_of(archive))
 
 
@@ -178,9 +178,9 @@ def test_processes_that_fetch_at_once_download_once(monkeypatch: pytest.MonkeyPa
 
 
 def test_names_that_are_no_asset() -> None:
-    with pytest.raises(DataError, match="dataset.asset=imdb should be one of books, movie, newsgroups, reuters52, reuters8"):
+    with pytest.raises(DataError, match=r"dataset.asset=imdb should be one of books, movie, newsgroups, reuters52, reuters8"):
         assets.fetch_dataset("imdb")
-    with pytest.raises(DataError, match="model.checkpoint=bert should be one of minilm-l6, a folder or a hub name"):
+    with pytest.raises(DataError, match=r"model.checkpoint=bert should be one of minilm-l6, a folder or a hub name"):
         assets.fetch_checkpoint("bert")
 
 

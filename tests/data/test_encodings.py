@@ -65,7 +65,9 @@ def test_utf_8_read_as_western_is_refused(codec: str) -> None:
 
 @pytest.mark.parametrize("codec", ["utf-8", "ascii", "utf-16"])
 def test_an_explicit_encoding_that_does_not_fit_is_refused(codec: str) -> None:
-    with pytest.raises(DataError, match=rf"cannot be read with dataset.encoding={codec} and is likely cp1252: pass dataset.encoding=cp1252"):
+    with pytest.raises(
+        DataError, match=rf"cannot be read with dataset.encoding={codec} and is likely cp1252: pass dataset.encoding=cp1252"
+    ):
         decode(TEXT.encode("cp1252") + b"x" * (len(TEXT) % 2 + 1), encoding=codec, name="f.csv")
 
 
@@ -79,7 +81,7 @@ def test_unknown_encodings(name: str, advice: str) -> None:
 
 
 def test_damaged_utf_16_is_told() -> None:
-    with pytest.raises(DataError, match="f.csv starts as utf-16 but is damaged further on"):
+    with pytest.raises(DataError, match=r"f.csv starts as utf-16 but is damaged further on"):
         decode(TEXT.encode("utf-16") + b"\x00", encoding="auto", name="f.csv")
 
 

@@ -58,7 +58,7 @@ def test_no_texts() -> None:
     assert near_duplicates.clusters(["", "!"]).tolist() == [0, 1]
 
 
-words = st.sampled_from("a b c d e f g h i j k l".split())
+words = st.sampled_from(list("abcdefghijkl"))
 bags_of_words = st.lists(st.lists(words, max_size=12).map(" ".join), max_size=25)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Literal
 
+from bakeoff import tracking
 from bakeoff.provenance import usable_cpus
 from bakeoff.record import Record
 from bakeoff.runner.events import Outcome
@@ -18,7 +19,7 @@ from bakeoff.store import Store
 
 Executor = Literal["local", "inprocess"]
 
-PRELOAD = ("bakeoff.bake", "transformers.models.bert.modeling_bert", "sklearn.linear_model", "wandb")
+PRELOAD = ("bakeoff.bake", "transformers.models.bert.modeling_bert", "sklearn.linear_model", *tracking.PRELOAD)
 """What the fork server imports once, so that a Run's process starts in tens of milliseconds."""
 
 
@@ -33,6 +34,8 @@ def bake_runs(
     rebake_all: bool = False,
 ) -> Outcome:
     """Bake `runs` in order, `slots` at a time, each told on standard error."""
+    if not runs:
+        return Outcome(baked=(), present=(), failed={}, interrupted=False)
     # Children tokenise inside their one thread a Run, and a forked tokeniser would warn about it.
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     work = functools.partial(bake_one, machine=machine, group=group)

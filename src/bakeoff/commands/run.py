@@ -52,7 +52,8 @@ def run(arguments: list[str]) -> int:
 def _bake(job: Job) -> list[str]:
     """Bake in a child process; the ids of what failed. Prints the record's path."""
     store = Store(default_root())
-    outcome = bake_runs([job.run], job.machine, store, executor="local", slots=1)
+    missing = [] if store.load(job.run.run_id) else [job.run]
+    outcome = bake_runs(missing, job.machine, store, executor="local", slots=1)
     if store.load(job.run.run_id) is not None:
         print(store.folder(job.run.run_id) / RECORD, flush=True)
     if outcome.interrupted:

