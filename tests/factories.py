@@ -12,6 +12,7 @@ import pyarrow.parquet as parquet
 from bakeoff import record as records
 from bakeoff import spec
 from bakeoff.store import Store
+from bakeoff.sweep import Cell, Sweep
 
 CLASSES = ("negative", "positive")
 TRAINING = spec.Training(
@@ -93,6 +94,17 @@ def make_run(*, model: str | spec.Model = "tfidf", labels: Any = 100, seed: int 
         probe=spec.Quality(threads=1),
         seed=seed,
     )
+
+
+def cell(run: spec.Run) -> Cell:
+    """The cell that a sweep file would list for a Run."""
+    values = {"dataset": run.dataset.name, "model": run.model.name, "budget.labels": run.budget.labels, "seed": run.seed}
+    return Cell(overrides=tuple(f"{key}={value}" for key, value in values.items()), run=run)
+
+
+def sweep_of(*cells: Cell, name: str = "small") -> Sweep:
+    """A sweep of these cells."""
+    return Sweep(name=name, description="Which model reads film reviews best?", path=f"sweeps/{name}.yaml", cells=cells)
 
 
 def make_predictions(*, accuracy: float, rows: int = 200, classes: int = 2, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:

@@ -87,3 +87,20 @@ def test_clusters_do_not_depend_on_order(texts: list[str], random: object) -> No
     for a in range(len(texts)):
         for b in range(len(texts)):
             assert (here[a] == here[b]) == (there[order[a]] == there[order[b]])
+
+
+@given(st.integers(1, 40), st.data())
+def test_components_equal_a_plain_search(count: int, data: st.DataObject) -> None:
+    node = st.integers(0, count - 1)
+    pairs = data.draw(st.lists(st.tuples(node, node), max_size=60))
+    expected = list(range(count))
+    for _ in range(count):
+        for a, b in pairs:
+            expected[a] = expected[b] = min(expected[a], expected[b])
+    found = near_duplicates.components(count, np.array(pairs, dtype=np.int64).reshape(-1, 2))
+    assert found.tolist() == expected
+
+
+def test_a_long_chain_is_one_component() -> None:
+    chain = np.stack([np.arange(9_999), np.arange(1, 10_000)], axis=1)
+    assert near_duplicates.components(10_000, chain[::-1]).tolist() == [0] * 10_000

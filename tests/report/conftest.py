@@ -5,22 +5,10 @@ from pathlib import Path
 import pytest
 
 import factories
-from bakeoff.spec import Run
 from bakeoff.store import Store
 from bakeoff.sweep import Cell, Sweep
 
-COMMAND = "bakeoff report sweeps/small.yaml"
 ACCURACY = {"majority": {100: 0.5, 1000: 0.5}, "tfidf": {100: 0.6, 1000: 0.7}, "pretrained": {100: 0.7, 1000: 0.8}}
-
-
-def cell(run: Run, **more: str) -> Cell:
-    """The cell that a sweep file would list for a Run."""
-    values = {"dataset": run.dataset.name, "model": run.model.name, "budget.labels": run.budget.labels, "seed": run.seed} | more
-    return Cell(overrides=tuple(f"{key}={value}" for key, value in values.items()), run=run)
-
-
-def sweep_of(*cells: Cell, name: str = "small") -> Sweep:
-    return Sweep(name=name, description="Which model reads film reviews best?", path=f"sweeps/{name}.yaml", cells=cells)
 
 
 @pytest.fixture
@@ -36,11 +24,11 @@ def small(store: Store) -> Sweep:
         for labels, accuracy in scores.items():
             for seed in range(3):
                 run = factories.make_run(model=model, labels=labels, seed=seed)
-                cells.append(cell(run))
+                cells.append(factories.cell(run))
                 if (model, labels, seed) == ("pretrained", 1000, 2):
                     store.write_failure(run, type_="RuntimeError", message="out of memory", trace=["fit.py:1 in fit"])
                 elif (model, labels, seed) != ("tfidf", 100, 1):
                     factories.bake(store, run, accuracy=accuracy + 0.01 * seed)
     refused = ("dataset=reviews", "model=pretrained", "longdoc.max_tokens=1024", "seed=0")
     cells.append(Cell(overrides=refused, run=None, reason="longdoc.max_tokens=1024 is above the 512 positions of minilm-l6"))
-    return sweep_of(*cells)
+    return factories.sweep_of(*cells)

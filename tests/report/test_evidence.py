@@ -1,5 +1,6 @@
 """What becomes of cells, and pages that are rebuilt from committed evidence."""
 
+import dataclasses
 import json
 from pathlib import Path
 
@@ -12,7 +13,9 @@ from bakeoff.report import evidence
 from bakeoff.report.pages import write_report
 from bakeoff.store import Store
 from bakeoff.sweep import Cell, Sweep
-from conftest import COMMAND, cell, sweep_of
+from factories import cell, sweep_of
+
+COMMAND = "bakeoff report sweeps/small.yaml"
 
 
 def test_each_cell_has_a_status_and_a_reason(small: Sweep, store: Store) -> None:
@@ -28,8 +31,8 @@ def test_a_diverged_run_says_why(store: Store) -> None:
     labels, predicted = factories.make_predictions(accuracy=0.5)
     record = factories.make_record(run, labels, predicted)
     diagnostics = (Diagnostic(code="not_finite", message="the loss stopped being finite at step 3"),)
-    training = factories.dataclasses.replace(record.training, diagnostics=diagnostics, stop_reason="not_finite")
-    store.write_record(factories.dataclasses.replace(record, status="diverged", quality={}, training=training))
+    training = dataclasses.replace(record.training, diagnostics=diagnostics, stop_reason="not_finite")
+    store.write_record(dataclasses.replace(record, status="diverged", quality={}, training=training))
     (outcome,) = evidence.outcomes(sweep_of(cell(run)), store)
     assert (outcome.status, outcome.reason) == ("diverged", "the loss stopped being finite at step 3")
 

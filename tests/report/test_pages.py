@@ -18,8 +18,9 @@ from bakeoff.report.pages import write_report
 from bakeoff.spec import Run
 from bakeoff.store import Store
 from bakeoff.sweep import Sweep
-from conftest import COMMAND, cell, sweep_of
+from factories import cell, sweep_of
 
+COMMAND = "bakeoff report sweeps/small.yaml"
 GOLDEN = Path(__file__).parent / "golden"
 
 

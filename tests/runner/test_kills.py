@@ -99,6 +99,7 @@ def test_a_stopped_sweep_says_so_and_leaves_nothing_half_written(tmp_path: Path,
     assert (store.load_all(), store.failures()) == ([], [])
 
 
+@pytest.mark.slow
 def test_a_stop_of_the_whole_process_group_is_no_failure_of_a_run(tmp_path: Path) -> None:
     command = [sys.executable, str(SCRIPT), str(tmp_path / "runs"), str(tmp_path / "ledger"), "3", "30"]
     sweep = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True)
@@ -118,6 +119,7 @@ def test_two_sweeps_at_once_bake_no_run_twice(tmp_path: Path) -> None:
     assert [answer["failed"] for answer in answers] == [{}, {}]
 
 
+@pytest.mark.slow
 def test_a_fork_server_that_dies_ends_no_run_that_goes_on(tmp_path: Path) -> None:
     sweep = launch(tmp_path, 1.0, runs=4)
     wait_for(tmp_path / "ledger", 2)

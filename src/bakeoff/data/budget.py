@@ -8,7 +8,7 @@ import numpy as np
 
 from bakeoff import spec
 from bakeoff.data.dataset import Rows
-from bakeoff.data.near_duplicates import root
+from bakeoff.data.near_duplicates import components
 from bakeoff.errors import DataError, NotApplicable
 
 VALIDATION_FROM_LABELS = 300
@@ -90,13 +90,14 @@ def _bundles(rows: Rows) -> np.ndarray:
     """A number for each row; rows chained by shared clusters and groups over the whole pool have the same one."""
     if rows.groups is None:
         return rows.clusters
-    bundle_of_cluster: dict[int, int] = {}
-    bundle_of_group: dict[str, int] = {}
-    parent = list(range(len(rows)))
-    for i, (cluster, group) in enumerate(zip(rows.clusters.tolist(), rows.groups, strict=True)):
-        for first in (bundle_of_cluster.setdefault(cluster, i), bundle_of_group.setdefault(group, i)):
-            parent[root(parent, i)] = root(parent, first)
-    return np.array([root(parent, i) for i in range(len(rows))], dtype=np.int64)
+    first_of_cluster: dict[int, int] = {}
+    first_of_group: dict[str, int] = {}
+    links = [
+        (i, first)
+        for i, (cluster, group) in enumerate(zip(rows.clusters.tolist(), rows.groups, strict=True))
+        for first in (first_of_cluster.setdefault(cluster, i), first_of_group.setdefault(group, i))
+    ]
+    return components(len(rows), np.array(links, dtype=np.int64))
 
 
 def _hash(draw: int, text: str) -> str:

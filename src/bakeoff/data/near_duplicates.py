@@ -41,10 +41,8 @@ class NearDuplicates:
 
     def clusters(self) -> np.ndarray:
         """Connected components: an int64 for each text, numbered by first appearance."""
-        parent = list(range(int(self.bags.max(initial=-1)) + 1))
-        for a, b in self.pairs.tolist():
-            parent[root(parent, b)] = root(parent, a)
-        return by_first_appearance([root(parent, bag) for bag in self.bags.tolist()])
+        component = components(int(self.bags.max(initial=-1)) + 1, self.pairs)
+        return by_first_appearance(component[self.bags].tolist())
 
     def touches(self, marked: np.ndarray) -> np.ndarray:
         """Which texts are equal to, or near-duplicates of, a text in the bool mask `marked` (those in it included)."""
@@ -80,12 +78,17 @@ def clusters(masked: Sequence[str]) -> np.ndarray:
     return find(masked).clusters()
 
 
-def root(parent: list[int], node: int) -> int:
-    """The representative of a node's component; `parent[i] == i` marks one, and paths are halved on the way."""
-    while parent[node] != node:
-        parent[node] = parent[parent[node]]
-        node = parent[node]
-    return node
+def components(count: int, pairs: np.ndarray) -> np.ndarray:
+    """The smallest node (int64, shape (count,)) of each node's connected component; `pairs` are edges, shape (n, 2)."""
+    smallest = np.arange(count, dtype=np.int64)
+    while True:
+        lower = smallest.copy()
+        np.minimum.at(lower, pairs[:, 0], smallest[pairs[:, 1]])
+        np.minimum.at(lower, pairs[:, 1], smallest[pairs[:, 0]])
+        lower = lower[lower]  # jump along chains, so that long ones take few rounds
+        if np.array_equal(lower, smallest):
+            return smallest
+        smallest = lower
 
 
 def by_first_appearance(values: Iterable[object]) -> np.ndarray:

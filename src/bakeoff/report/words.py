@@ -14,8 +14,9 @@ READING_GUIDE = (
     "a budget includes validation.",
     "The interval joins the spread between seeds and the sampling of test rows (t with Satterthwaite degrees of freedom; a bootstrap "
     "over rows for macro-F1). It speaks of other draws and other test rows like these, not of data that drifts.",
-    '"To the best" is paired: the same test rows and the same seeds. Where its interval holds 0.0, these rows and seeds do not tell '
-    "the two apart. Intervals are not corrected for comparing several models, and the best of several looks a little better than it is.",
+    '"To the best" is paired: the same test rows and the seeds that both have. Where its interval holds 0.0, these rows and seeds do '
+    "not tell the two apart. Intervals are not corrected for comparing several models, and the best of several looks a little better "
+    "than it is.",
     "Collapsed Runs (one answer for every row) are counted and stay in the mean; failed and diverged Runs are counted and have no score.",
     "This page weighs how right the models are. What they cost to serve is not measured here.",
 )

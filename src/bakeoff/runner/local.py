@@ -21,8 +21,10 @@ from bakeoff.store import Locked, Store
 _RETRY_SECONDS = 0.5
 """How often a Run that another process bakes is looked at, once nothing else is left."""
 _GRACE_SECONDS = 3.0
-_STOPPED_FROM_OUTSIDE = (-signal.SIGTERM, -signal.SIGINT, -signal.SIGHUP, 255)
-"""Exit codes of children when somebody stops the whole process group; 255 when the fork server went first."""
+_FORK_SERVER_DIED = 255
+"""The exit code that multiprocessing gives a child of which it will hear no more."""
+_STOPPED_FROM_OUTSIDE = (-signal.SIGTERM, -signal.SIGINT, -signal.SIGHUP, _FORK_SERVER_DIED)
+"""Exit codes of children when somebody stops the whole process group."""
 
 
 def run_local(
@@ -71,6 +73,8 @@ class _Pool:
     pending: deque[Task]
     waiting: deque[Task] = field(default_factory=deque)
     children: list[_Child] = field(default_factory=list)
+    adrift: list[BaseProcess] = field(default_factory=list)
+    """Children whose fork server died; dropping one would tell it that its parent is dead."""
 
     def work(self) -> None:
         """Until every Run has ended, or an interrupt."""
@@ -149,6 +153,8 @@ class _Pool:
     def _close(self, each: _Child) -> None:
         each.process.join()
         self.children.remove(each)
+        if each.process.exitcode == _FORK_SERVER_DIED:
+            self.adrift.append(each.process)
         if each.open:
             each.channel.close()
         end = each.end or self._died(each)
