@@ -3,6 +3,7 @@
 import csv
 import hashlib
 import resource
+import shutil
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
@@ -20,11 +21,12 @@ from bakeoff.data import audit, budget, dataset
 from bakeoff.data.budget import Spent
 from bakeoff.data.dataset import Prepared
 from bakeoff.errors import ConfigError
+from bakeoff.identity import identity, to_plain
 from bakeoff.probes import quality
 from bakeoff.provenance import machine_facts, provenance
 from bakeoff.record import DataFacts, Diagnostic, Finding, Record, Size, SplitQuality, TrainingFacts
-from bakeoff.spec import BiLstm, Machine, Majority, Pretrained, Run, to_plain
-from bakeoff.store import utc_now, write_atomically
+from bakeoff.spec import BiLstm, Machine, Majority, Pretrained, Run
+from bakeoff.store import Store, utc_now, write_atomically
 from bakeoff.tracking import Mirror
 from bakeoff.training.learn import Learned, is_closed_form, learn
 
@@ -72,8 +74,10 @@ def bake(run: Run, folder: Path, notify: Notify, *, machine: Machine, group: str
             ),
             provenance=provenance(),
         )
-        if machine.keep_weights == "all":
+        if finite and machine.keep_weights in ("all", "best"):
             learned.save(folder / "model")
+        if finite and machine.keep_weights == "best":
+            keep_best(answer, Store(folder.parent))
     except BaseException as error:
         mirror.fail(type(error).__name__)
         raise
@@ -161,6 +165,23 @@ def peak_memory_mb() -> float:
     """Largest resident size of this process so far."""
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return round(peak / (1024 * 1024 if sys.platform == "darwin" else 1024), 1)
+
+
+def keep_best(answer: Record, store: Store) -> None:
+    """Keep `model/` only where no Run of the same data and budget scores higher; of equals the lower id keeps it."""
+    rivals = [answer, *(each for each in store.load_all() if same_contest(each, answer))]
+    best = max(rivals, key=lambda each: (getattr(each.quality["test"], each.data.primary_metric), -int(each.run_id, 16)))
+    for each in rivals:
+        if each is not best:
+            shutil.rmtree(store.folder(each.run_id) / "model", ignore_errors=True)
+
+
+def same_contest(one: Record, other: Record) -> bool:
+    """Whether two scored Runs spent the same budget on the same data and split."""
+    return "test" in one.quality and (identity(one.run.dataset), one.run.budget.labels) == (
+        identity(other.run.dataset),
+        other.run.budget.labels,
+    )
 
 
 def write_predictions(file: Path, prepared: Prepared, probabilities: npt.NDArray[np.float32]) -> None:

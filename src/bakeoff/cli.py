@@ -2,7 +2,7 @@
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -45,18 +45,15 @@ def run(context: typer.Context) -> None:
 def sweep(
     file: SweepFile,
     overrides: Overrides = None,
-    executor: Annotated[str, typer.Option(help="local (a process a Run) or inprocess (one after another, to debug).")] = "local",
+    executor: Annotated[Literal["local", "inprocess"], typer.Option(help="A process a Run, or all in this one, to debug.")] = "local",
     slots: Annotated[int | None, typer.Option(min=1, help="Runs at a time.")] = None,
-    rebake: Annotated[str, typer.Option(help="missing, failed or all.")] = "missing",
+    rebake: Annotated[Literal["missing", "failed", "all"], typer.Option(help="Which Runs to bake.")] = "missing",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="List every Run and its state; bake nothing.")] = False,
-    format: Annotated[str, typer.Option(help="Of --dry-run: table or json.")] = "table",
+    format: Annotated[Literal["table", "json"], typer.Option(help="Of --dry-run.")] = "table",
 ) -> None:
     """Bake every Run of a sweep that is not yet recorded."""
     from bakeoff.commands.sweep import sweep as command
 
-    _one_of("--executor", executor, ("local", "inprocess"))
-    _one_of("--rebake", rebake, ("missing", "failed", "all"))
-    _one_of("--format", format, ("table", "json"))
     sys.exit(command(file, overrides or [], executor=executor, slots=slots, rebake=rebake, dry_run=dry_run, format=format))
 
 
@@ -78,13 +75,12 @@ def report(
 @app.command()
 def records(
     filters: Annotated[list[str] | None, typer.Argument(metavar="[COLUMN=VALUE]...", help="Equality filters on columns.")] = None,
-    format: Annotated[str, typer.Option(help="table, csv or json.")] = "table",
+    format: Annotated[Literal["table", "csv", "json"], typer.Option(help="How to print it.")] = "table",
 ) -> None:
     """The flat table of everything that was baked or failed."""
     from bakeoff.report import frame
     from bakeoff.store import Store, default_root
 
-    _one_of("--format", format, ("table", "csv", "json"))
     rows = frame.flat_rows(Store(default_root()))
     print(frame.render(frame.filter_rows(rows, _pairs(filters or [])), format))
 
@@ -98,12 +94,11 @@ def data(
     test: Annotated[Path | None, typer.Option(help="File or folder with the official test rows.")] = None,
     encoding: Annotated[str | None, typer.Option(help="For example cp1252, if the file is not UTF-8.")] = None,
     model: Annotated[str, typer.Option(help="The model whose tokens lengths are counted in.")] = "pretrained",
-    format: Annotated[str, typer.Option(help="table or json.")] = "table",
+    format: Annotated[Literal["table", "json"], typer.Option(help="How to print it.")] = "table",
 ) -> None:
     """Audit a dataset before a label or a GPU-hour is spent."""
     from bakeoff.commands.data import data as command
 
-    _one_of("--format", format, ("table", "json"))
     options = {"text": text, "label": label, "group": group, "test_path": test, "encoding": encoding}
     print(command(target, {key: str(value) for key, value in options.items() if value is not None}, model=model, format=format))
 
@@ -114,11 +109,6 @@ def doctor(fetch: Annotated[bool, typer.Option("--fetch", help="Fetch the starte
     from bakeoff.commands.doctor import doctor as command
 
     sys.exit(command(fetch=fetch))
-
-
-def _one_of(option: str, value: str, choices: tuple[str, ...]) -> None:
-    if value not in choices:
-        raise typer.BadParameter(f"{option}={value} should be one of {', '.join(choices)}")
 
 
 def _pairs(filters: list[str]) -> dict[str, str]:

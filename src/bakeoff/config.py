@@ -225,6 +225,8 @@ def _resolve(values: dict[str, Any]) -> dict[str, Any]:
     model = resolved["model"] = dict(values["model"])
     if model.get("kind") == "pretrained":
         revision = model.get("revision")
+        if Path(str(model.get("checkpoint"))).expanduser().is_dir():
+            model["checkpoint"] = str(Path(str(model["checkpoint"])).expanduser().absolute())
         model["checkpoint_fingerprint"] = fingerprint.of_checkpoint(
             str(model.get("checkpoint")), None if revision is None else str(revision), cache_root()
         )
@@ -261,6 +263,9 @@ def _dataset(dataset: dict[str, Any]) -> dict[str, Any]:
         dataset["split"] = "official" if test is not None else "fold" if rows is None else "held_out_rows"
     if dataset["split"] == "fold" and dataset.get("fold") is None:
         dataset["fold"] = 0
+    for key, chosen in (("path", path), ("test_path", test)):
+        if chosen is not None and not chosen.exists():
+            raise DataError(f"dataset.{key}={chosen} does not exist: give the path of a file, or of a folder with one folder a class")
     digest = fingerprint.of_files(path, test, cache_root())
     return dataset | {"path": str(path), "test_path": None if test is None else str(test), "fingerprint": digest}
 

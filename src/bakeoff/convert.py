@@ -61,7 +61,7 @@ def _join(where: str, name: str) -> str:
 
 
 def _value(hint: Any, value: Any, where: str) -> Any:
-    if hint == Model or hint == Probe:
+    if hint in (Model, Probe):
         return _of_kind(MODEL_KINDS if hint == Model else PROBE_KINDS, value, where)
     origin = typing.get_origin(hint)
     if origin in (Union, types.UnionType):
@@ -121,9 +121,7 @@ def _scalar(hint: Any, value: Any, where: str) -> Any:
         return value
     elif hint is str and number:
         return str(value)
-    elif hint is bool and isinstance(value, bool):
-        return value
-    elif hint is Any:
+    elif (hint is bool and isinstance(value, bool)) or hint is Any:
         return value
     raise ConfigError(f"{where}={value} should be {_name(hint)}")
 

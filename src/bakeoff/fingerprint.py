@@ -166,4 +166,4 @@ def _of_path(path: Path, cache: Path | None) -> dict[str, str]:
     if path.is_dir():
         files = sorted(file for file in path.glob("*/*") if file.is_file() and not file.name.startswith("."))
         return {file.relative_to(path).as_posix(): of_bytes(file, cache) for file in files}
-    raise DataError(f"dataset.path={path} does not exist: give the path of a file, or of a folder with one folder a class")
+    raise DataError(f"dataset.path={path.name} does not exist: give the path of a file, or of a folder with one folder a class")

@@ -66,7 +66,7 @@ def to_plain(noun: Any) -> Any:
     """Every field of a noun as plain JSON values, `kind` included; `convert.build` reads it back."""
     if not dataclasses.is_dataclass(noun) or isinstance(noun, type):
         return _plain(noun)
-    kind = {"kind": type(noun).kind} if hasattr(type(noun), "kind") else {}
+    kind = {"kind": noun.kind} if hasattr(noun, "kind") else {}
     return kind | {field.name: to_plain(getattr(noun, field.name)) for field in dataclasses.fields(noun)}
 
 

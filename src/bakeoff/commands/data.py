@@ -11,7 +11,11 @@ from bakeoff.config import Composer
 from bakeoff.data import audit, checkpoint, longdoc
 from bakeoff.data.dataset import prepare
 from bakeoff.data.tokens import CheckpointTokeniser, split_words
+from bakeoff.errors import DataError
 from bakeoff.spec import Pretrained, Run
+
+OPTIONS = {"encoding": "encoding", "text": "text", "label": "label", "group": "group", "test_path": "test"}
+"""Settings of a dataset that this command has an option for."""
 
 
 def data(target: str, options: Mapping[str, str], *, model: str, format: Literal["table", "json"]) -> str:
@@ -23,7 +27,10 @@ def data(target: str, options: Mapping[str, str], *, model: str, format: Literal
     if (path := Path(target).expanduser()).exists() or path.suffix:
         dataset = [f"dataset={'folder' if path.is_dir() else 'csv'}", quoted("dataset.path", str(path))]
     run = Composer().job([*dataset, *(quoted(f"dataset.{key}", value) for key, value in options.items()), f"model={model}"]).run
-    prepared = prepare(run.dataset)
+    try:
+        prepared = prepare(run.dataset)
+    except DataError as error:
+        raise DataError(in_options(str(error))) from None
     lengths = lengths_tokens(run, (*prepared.pool.texts, *prepared.test.texts))
     found = audit.overview(prepared, lengths=lengths, max_tokens=run.longdoc.max_tokens)
     if format == "json":
@@ -37,6 +44,13 @@ def lengths_tokens(run: Run, texts: tuple[str, ...]) -> np.ndarray:
         tokeniser = CheckpointTokeniser(checkpoint.resolve(run.model.checkpoint, run.model.revision))
         return longdoc.read(texts, tokeniser, run.longdoc).lengths_tokens
     return np.asarray([len(split_words(text)) for text in texts], dtype=np.int64)
+
+
+def in_options(message: str) -> str:
+    """A message about settings, in the options of this command."""
+    for setting, option in OPTIONS.items():
+        message = message.replace(f"dataset.{setting}=", f"--{option} ").replace(f"dataset.{setting}", f"--{option}")
+    return message
 
 
 def quoted(key: str, value: str) -> str:

@@ -145,9 +145,8 @@ def _signs(prepared: Prepared, lengths: np.ndarray | None, max_tokens: int | Non
     yield "small_test_class", len(untested), f"{_classes(prepared, untested, test)} under {MIN_CLASS_ROWS} test rows, too few to judge"
 
     imbalanced = int(pool.max()) if pool.max() > MAX_CLASS_RATIO * pool.min() else 0
-    largest = prepared.classes[int(pool.argmax())]
-    share = pool.max() / max(1, len(prepared.pool))
-    yield "imbalance", imbalanced, f"the largest class ({largest}) holds {share:.1%} of the pool, so accuracy alone flatters"
+    smallest, largest = (f"{prepared.classes[i]} with {pool[i]:,}" for i in (int(pool.argmin()), int(pool.argmax())))
+    yield "imbalance", imbalanced, f"classes differ in size ({smallest} rows, {largest}), so accuracy alone flatters"
 
     contaminated = int(prepared.contaminated.sum())
     yield (

@@ -4,8 +4,10 @@ import json
 from pathlib import Path
 
 from bakeoff import fingerprint
+from bakeoff.cache import cache_root
 from bakeoff.data import assets
 from bakeoff.errors import DataError
+from bakeoff.spec import Pretrained
 
 _FILES = [
     "*.safetensors",
@@ -45,6 +47,12 @@ def resolve(checkpoint: str, revision: str | None) -> Path:
             f"model.checkpoint={checkpoint} could not be had from the Hugging Face hub ({type(error).__name__}): check the name and the "
             f"network, or use a folder or a starter checkpoint ({', '.join(sorted(fingerprint.CHECKPOINTS))})"
         ) from None
+
+
+def verify(model: Pretrained) -> None:
+    """Raise DataError when a checkpoint's bytes differ from its fingerprint; starter assets are verified when fetched."""
+    if fingerprint.of_checkpoint(model.checkpoint, model.revision, cache_root()) != model.checkpoint_fingerprint:
+        raise DataError("model.checkpoint changed since this Run was composed (its fingerprint differs): compose the Run again")
 
 
 def position_limit(folder: Path) -> int | None:

@@ -23,9 +23,20 @@ _WORD = re.compile(r"\w+|[^\w\s]")
 class Tokeniser(Protocol):
     """What turns texts into ids, without special tokens; `prefix` and `suffix` frame what a model reads."""
 
-    pad_id: int
-    prefix: tuple[int, ...]
-    suffix: tuple[int, ...]
+    @property
+    def pad_id(self) -> int:
+        """What fills a short document's row up."""
+        ...
+
+    @property
+    def prefix(self) -> tuple[int, ...]:
+        """Special tokens before a document."""
+        ...
+
+    @property
+    def suffix(self) -> tuple[int, ...]:
+        """Special tokens after a document."""
+        ...
 
     def encode(self, texts: Sequence[str]) -> list[Ids]:
         """One array of shape (tokens,) a text, uncut and without special tokens."""
@@ -38,7 +49,7 @@ class CheckpointTokeniser:
     def __init__(self, folder: Path) -> None:
         from transformers import AutoTokenizer
 
-        tokeniser = AutoTokenizer.from_pretrained(str(folder))
+        tokeniser = self._tokeniser = AutoTokenizer.from_pretrained(str(folder))
         self.pad_id = int(tokeniser.pad_token_id or 0)
         self._backend = tokeniser.backend_tokenizer
         self._backend.no_truncation()
@@ -48,6 +59,10 @@ class CheckpointTokeniser:
         self.prefix = tuple(framed.ids[: content[0]])
         self.suffix = tuple(framed.ids[content[-1] + 1 :])
         self.fingerprint = hashlib.sha256(self._backend.to_str().encode()).hexdigest()
+
+    def save(self, folder: Path) -> None:
+        """Write the tokeniser's files, truncation and padding cleared."""
+        self._tokeniser.save_pretrained(str(folder))
 
     def encode(self, texts: Sequence[str]) -> list[Ids]:
         """One array of shape (tokens,) a text; cached on disk by the texts' bytes and the tokeniser's."""

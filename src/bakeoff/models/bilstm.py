@@ -7,6 +7,8 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 from bakeoff.models import pooling
 from bakeoff.spec import BiLstm
 
+EMBEDDING_STD = 0.1
+
 
 class BiLstmClassifier(nn.Module):
     """Reads documents of any length; padding never reaches the LSTM, since sequences are packed."""
@@ -15,6 +17,10 @@ class BiLstmClassifier(nn.Module):
         super().__init__()
         self.pooling = spec.pooling
         self.embedding = nn.Embedding(vocabulary_size, spec.embedding_dim, padding_idx=pad_id)
+        # PyTorch's unit-variance start would drown what a few hundred updates teach an embedding.
+        nn.init.normal_(self.embedding.weight, std=EMBEDDING_STD)
+        with torch.no_grad():
+            self.embedding.weight[pad_id].zero_()
         self.lstm = nn.LSTM(
             spec.embedding_dim,
             spec.hidden_dim,

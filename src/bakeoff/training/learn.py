@@ -15,11 +15,12 @@ from bakeoff.data.batches import Documents
 from bakeoff.data.budget import Spent
 from bakeoff.data.dataset import Prepared, Rows
 from bakeoff.data.longdoc import Reading
-from bakeoff.data.tokens import CheckpointTokeniser, Tokeniser, WordVocabulary, split_words
+from bakeoff.data.tokens import CheckpointTokeniser, WordVocabulary, split_words
 from bakeoff.models.build import build, count_parameters
 from bakeoff.models.linear import MajorityClassifier, TfidfClassifier
 from bakeoff.spec import BiLstm, Majority, Model, Pretrained, Run, Tfidf
 from bakeoff.training import fit as fitting
+from bakeoff.training import saving
 from bakeoff.training.callbacks import Log
 
 Probabilities = npt.NDArray[np.float32]
@@ -92,7 +93,7 @@ def _learn_closed_form(run: Run, model: Majority | Tfidf, prepared: Prepared, sp
         parameters_total=classifier.n_parameters,
         parameters_trainable=classifier.n_parameters,
         bytes=8 * classifier.n_parameters,
-        save=lambda folder: None,
+        save=lambda folder: saving.save_linear(folder, run, prepared.classes, classifier),
     )
 
 
@@ -107,10 +108,11 @@ def _learn_neural(
     log: Log,
 ) -> Learned:
     fit_rows, validation_rows = prepared.pool.take(spent.fit), prepared.pool.take(spent.validation)
-    tokeniser: Tokeniser
+    tokeniser: CheckpointTokeniser | WordVocabulary
     folder, vocabulary_size = None, 0
     if isinstance(model, Pretrained):
         folder = checkpoint.resolve(model.checkpoint, model.revision)
+        checkpoint.verify(model)
         tokeniser = CheckpointTokeniser(folder)
     else:
         tokeniser = WordVocabulary.learn([*fit_rows.texts, *unlabelled], min_count=model.min_count, max_size=model.max_vocabulary)
@@ -161,5 +163,5 @@ def _learn_neural(
         parameters_trainable=count_parameters(classifier, trainable=True),
         parameters_embedding=count_parameters(classifier, embedding=True),
         bytes=sum(tensor.numel() * tensor.element_size() for tensor in classifier.state_dict().values()),
-        save=lambda folder: None,
+        save=lambda folder: saving.save_neural(folder, run, prepared.classes, classifier, tokeniser),
     )
