@@ -1,14 +1,15 @@
 # Two commands: `make starter` bakes a first comparison, `make test` runs the tests. Both set up what they need.
 PYTHON ?= python3
 VENV ?= .venv
+REPORTS ?= reports
 BIN := $(VENV)/bin
 
-.PHONY: starter test check setup
+.PHONY: starter test setup
 
 starter: setup
 	$(BIN)/bakeoff doctor --fetch
 	$(BIN)/bakeoff sweep sweeps/starter.yaml $(SETTINGS)
-	@echo "The report:" && $(BIN)/bakeoff report sweeps/starter.yaml $(SETTINGS)
+	$(BIN)/bakeoff report sweeps/starter.yaml $(SETTINGS) --out $(REPORTS)
 
 test: setup
 	$(BIN)/ruff check src tests benchmarks

@@ -3,6 +3,7 @@
 import csv
 import hashlib
 import resource
+import shlex
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Sequence
@@ -41,7 +42,7 @@ def bake(run: Run, folder: Path, notify: Notify, *, machine: Machine, group: str
     """
     started_at = utc_now()
     folder.mkdir(parents=True, exist_ok=True)
-    write_atomically(folder / "run.yaml", rerunnable(run, machine))
+    write_atomically(folder / "run.yaml", rerunnable(run, machine, folder))
     device, gpu = choose_device(machine)
     mirror = Mirror.start(run, machine=machine, root=folder.parent, group=group, notify=notify)
     try:
@@ -204,7 +205,9 @@ def write_history(file: Path, history: Sequence[dict[str, float | int | None]]) 
         writer.writerows(history)
 
 
-def rerunnable(run: Run, machine: Machine) -> str:
-    """The resolved configuration as YAML, with the command that bakes it again."""
-    header = f"# Bake this Run again: bakeoff run --config-dir runs/{run.run_id} --config-name run\n"
+def rerunnable(run: Run, machine: Machine, folder: Path) -> str:
+    """The resolved configuration as YAML, with the command that bakes it again where it has no record."""
+    here = Path.cwd()
+    place = folder.relative_to(here) if folder.is_relative_to(here) else folder
+    header = f"# Bake this Run again: {shlex.join(['bakeoff', 'run', '--config-dir', str(place), '--config-name', 'run'])}\n"
     return header + yaml.safe_dump({**to_plain(run), "machine": to_plain(machine)}, sort_keys=False, allow_unicode=True)

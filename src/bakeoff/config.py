@@ -23,13 +23,12 @@ from hydra.plugins.search_path_plugin import SearchPathPlugin
 from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from bakeoff import convert, fingerprint
-from bakeoff.cache import cache_root
-from bakeoff.errors import ConfigError, DataError, NotApplicable, UnknownSetting
+from bakeoff import convert, resolve
+from bakeoff.errors import ConfigError, NotApplicable, UnknownSetting
 from bakeoff.spec import Machine, Run
 from bakeoff.sweep import Cell, Sweep
 
-_FORMATS = {".csv": "csv", ".tsv": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl"}
+_REFUSALS = (HydraException, OmegaConfBaseException, ValueError, yaml.YAMLError)
 _SWEEP_KEYS = ("program", "method", "name", "description", "project", "metric", "command", "parameters")
 
 
@@ -42,13 +41,15 @@ class Job:
 
 
 class WorkingDirectoryFirst(SearchPathPlugin):  # type: ignore[misc]
-    """Puts `conf/` of the working directory before the packaged one."""
+    """Puts `conf/` of the working directory before the packaged one, and both behind a `--config-dir` that holds the Run."""
 
     def manipulate_search_path(self, search_path: Any) -> None:
-        """Called by Hydra while it builds its search path."""
-        own = Path("conf").absolute()
-        if own.is_dir() and own != packaged("conf"):
-            search_path.prepend(provider="working-directory", path=f"file://{own}")
+        """Called by Hydra while it builds its search path, which holds the primary folder under the name `main`."""
+        main = next(element.path for element in search_path.get_path() if element.provider == "main")
+        for folder in (Path("conf").absolute(), packaged("conf")):
+            if folder.is_dir() and _url(folder) not in (element.path for element in search_path.get_path()):
+                add = search_path.prepend if main == _url(packaged("conf")) else search_path.append
+                add(provider="bakeoff", path=_url(folder))
 
 
 def packaged(name: str) -> Path:
@@ -65,41 +66,70 @@ def prefer_working_directory() -> None:
 
 
 class Composer:
-    """Composes Runs from overrides, on `config_name` of `config_dir` if it stands there, else of the packaged `conf`."""
+    """Composes Runs from overrides, on `config_name` of `config_dir` if it stands there, else of the packaged `conf`.
+
+    Raises ConfigError for a folder or a configuration that does not exist.
+    """
 
     def __init__(self, config_dir: Path | None = None, config_name: str = "run") -> None:
-        self.config_name = config_name
-        own = config_dir is not None and (config_dir / f"{config_name}.yaml").is_file()
+        self.config_name = config_name.removesuffix(".yaml")
+        if config_dir is not None and not config_dir.is_dir():
+            raise ConfigError(f"--config-dir {config_dir} is no folder: check the path")
+        self._folders = [packaged("conf"), Path("conf").absolute(), *([] if config_dir is None else [config_dir.absolute()])]
+        if not any((folder / f"{self.config_name}.yaml").is_file() for folder in self._folders):
+            there = {file.stem for folder in self._folders for file in folder.glob("*.yaml")}
+            raise ConfigError(_not_one_of("--config-name", self.config_name, sorted(there), joint=" "))
+        own = config_dir is not None and (config_dir / f"{self.config_name}.yaml").is_file()
         self.primary = config_dir.absolute() if config_dir is not None and own else packaged("conf")
-        self.search = [] if config_dir is None or own else [f"hydra.searchpath=[file://{config_dir.absolute()}]"]
+        self.search = [] if config_dir is None or own else [f"hydra.searchpath=[{quoted(_url(config_dir.absolute()))}]"]
 
     def job(self, overrides: Sequence[str]) -> Job:
         """The Run and Machine of a list of Hydra overrides. Raises ConfigError or DataError."""
+        return from_hydra(self.compose(overrides))
+
+    def compose(self, overrides: Sequence[str]) -> Any:
+        """The configuration of a list of Hydra overrides, values not yet checked. Raises ConfigError."""
         prefer_working_directory()
         GlobalHydra.instance().clear()
         with initialize_config_dir(str(self.primary), version_base="1.3"):
             try:
-                config = compose(self.config_name, overrides=[*self.search, *overrides])
-            except (HydraException, OmegaConfBaseException, ValueError) as error:
+                return compose(self.config_name, overrides=[*self.search, *overrides])
+            except _REFUSALS as error:
                 raise self._explain(error, overrides) from None
-            return from_hydra(config)
 
     def _explain(self, error: Exception, overrides: Sequence[str]) -> ConfigError:
         """One sentence for what Hydra refused."""
-        options, parsed = _group_options(), parse(overrides)
+        parsed = parse(overrides)
+        for text, override in zip(overrides, parsed, strict=True):
+            if override.is_sweep_override():
+                return ConfigError(f"{text} lists several values: `bakeoff run -m` runs each of them, without -m choose one")
+        options = self._group_options()
         for override in parsed:
             key, value = override.key_or_group, override.value()
             if key in options and (not isinstance(value, str) or value not in options[key]):
                 return ConfigError(_not_one_of(key, str(value), sorted(options[key])))
         choices = [text for text, override in zip(overrides, parsed, strict=True) if override.key_or_group in options]
-        known = OmegaConf.to_container(compose(self.config_name, overrides=choices), resolve=False)
+        try:
+            known = compose(self.config_name, overrides=[*self.search, *choices])
+        except _REFUSALS:
+            return ConfigError(_one_line(error))
+        names = _keys(OmegaConf.to_container(known, resolve=False), "")
         for override in parsed:
             key = override.key_or_group
-            if key not in options and not _has(known, key):
-                nearest = [*_keys(known, ""), *options]
-                same_group = [name for name in nearest if name.startswith(key.split(".")[0] + ".")]
-                return UnknownSetting(convert.unknown_key(key, same_group or nearest))
-        return ConfigError(" ".join(str(error).split()))
+            if key not in options and key not in names:
+                if OmegaConf.select(known, key.rpartition(".")[0]) == {}:
+                    return ConfigError(f"{key} is a new name in an empty mapping: write +{key}=…")
+                same_group = [name for name in names if name.startswith(key.split(".")[0] + ".")]
+                return UnknownSetting(convert.unknown_key(key, same_group or [*names, *options]))
+        return ConfigError(_one_line(error))
+
+    def _group_options(self) -> dict[str, set[str]]:
+        """Group → its choices in every folder of the search path."""
+        options: dict[str, set[str]] = {}
+        for folder in self._folders:
+            for file in folder.glob("*/*.yaml"):
+                options.setdefault(file.parent.name, set()).add(file.stem)
+        return options
 
 
 def parse(overrides: Sequence[str]) -> list[Override]:
@@ -113,6 +143,12 @@ def parse(overrides: Sequence[str]) -> list[Override]:
     return parsed
 
 
+def quoted(text: str) -> str:
+    """A value that Hydra takes as it stands, whatever characters it has; only backslashes before a quote or the end escape."""
+    escaped = re.sub(r"(\\*)('|\Z)", lambda found: found[1] * 2 + found[2].replace("'", "\\'"), text)
+    return f"'{escaped}'"
+
+
 def expand(overrides: Sequence[str]) -> list[list[str]]:
     """The jobs of `bakeoff run -m`: every combination of comma-separated values, as Hydra would run them."""
     batches = BasicSweeper.split_arguments(parse(overrides), max_batch_size=None)
@@ -121,17 +157,27 @@ def expand(overrides: Sequence[str]) -> list[list[str]]:
 
 def from_hydra(config: Any) -> Job:
     """The one conversion from a composed configuration to frozen nouns. Raises ConfigError or DataError."""
+    values = _plain(config)
+    machine = values.pop("machine", None)
+    return Job(run=convert.build_run(resolve.resolve(values)), machine=_machine(machine))
+
+
+def _plain(config: Any) -> dict[str, Any]:
     missing = sorted(OmegaConf.missing_keys(config))
     if missing:
         raise ConfigError(f"{missing[0]} is missing: set {missing[0]}=…")
     try:
         plain = OmegaConf.to_container(config, resolve=True, throw_on_missing=True)
     except OmegaConfBaseException as error:
-        raise ConfigError(" ".join(str(error).split())) from None
+        raise ConfigError(_one_line(error)) from None
     assert isinstance(plain, dict)
-    values: dict[str, Any] = {str(key): value for key, value in plain.items()}
-    machine = convert.build(Machine, _section(values, "machine"), "machine")
-    return Job(run=convert.build_run(_resolve(values)), machine=machine)
+    return {str(key): value for key, value in plain.items()}
+
+
+def _machine(section: Any) -> Machine:
+    if not isinstance(section, Mapping):
+        raise ConfigError("machine is missing: choose one with machine=…")
+    return convert.build(Machine, section, "machine")
 
 
 def load_sweep(path: Path, overrides: Sequence[str] = ()) -> Sweep:
@@ -142,13 +188,13 @@ def load_sweep(path: Path, overrides: Sequence[str] = ()) -> Sweep:
     """
     file = find_sweep(path)
     plain = _read_sweep(file)
-    grid = {str(key): _grid_values(str(key), spec) for key, spec in plain["parameters"].items()}
-    for override in parse(overrides):
-        raw = override.sweep_string_iterator() if override.is_sweep_override() else [override.get_value_element_as_str()]
-        grid[override.key_or_group] = list(raw)
+    grid = {str(key): [f"{key}={value}" for value in _grid_values(str(key), spec)] for key, spec in plain["parameters"].items()}
+    for text, override in zip(overrides, parse(overrides), strict=True):
+        key = text.partition("=")[0]
+        values = [f"{key}={value}" for value in override.sweep_string_iterator()] if override.is_sweep_override() else [text]
+        grid[override.key_or_group] = values
     composer, cells = Composer(), []
-    for values in itertools.product(*grid.values()):
-        arguments = tuple(f"{key}={value}" for key, value in zip(grid, values, strict=True))
+    for arguments in itertools.product(*grid.values()):
         try:
             cells.append(Cell(overrides=arguments, run=composer.job(arguments).run))
         except NotApplicable as reason:
@@ -162,7 +208,9 @@ def machine_of(path: Path, overrides: Sequence[str] = ()) -> Machine:
     """How a sweep executes: `machine.…` overrides, else the sweep file's own values."""
     plain = _read_sweep(find_sweep(path))
     own = [f"{key}={_grid_values(str(key), spec)[0]}" for key, spec in plain["parameters"].items() if str(key).startswith("machine")]
-    return Composer().job([*own, *(text for text in overrides if text.startswith("machine"))]).machine
+    config = Composer().compose([*own, *(text for text in overrides if text.startswith("machine"))])
+    section = OmegaConf.select(config, "machine")
+    return _machine(None if section is None else _plain(section))
 
 
 def find_sweep(path: Path) -> Path:
@@ -203,86 +251,18 @@ def _as_text(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _section(values: dict[str, Any], name: str) -> dict[str, Any]:
-    section = values.pop(name, None)
-    if not isinstance(section, dict):
-        raise ConfigError(f"{name} is missing: choose one with {name}=…")
-    return section
-
-
-def _resolve(values: dict[str, Any]) -> dict[str, Any]:
-    """Fill in what is derived: data and checkpoint identity, the draw, the reading."""
-    for name in ("dataset", "budget", "model", "longdoc", "probe"):
-        if not isinstance(values.get(name), dict):
-            raise ConfigError(f"{name} is missing: choose one with {name}=…")
-    resolved = dict(values)
-    resolved["dataset"] = _dataset(dict(values["dataset"]))
-    resolved["budget"] = dict(values["budget"])
-    if not isinstance(values.get("seed"), int):
-        raise ConfigError(f"seed={values.get('seed')} should be a whole number")
-    if resolved["budget"].get("draw") is None:
-        resolved["budget"]["draw"] = values["seed"]
-    model = resolved["model"] = dict(values["model"])
-    if model.get("kind") == "pretrained":
-        revision = model.get("revision")
-        if Path(str(model.get("checkpoint"))).expanduser().is_dir():
-            model["checkpoint"] = str(Path(str(model["checkpoint"])).expanduser().absolute())
-        model["checkpoint_fingerprint"] = fingerprint.of_checkpoint(
-            str(model.get("checkpoint")), None if revision is None else str(revision), cache_root()
-        )
-    resolved["longdoc"] = _longdoc(values["longdoc"], model.get("default_longdoc"))
-    return resolved
-
-
-def _longdoc(chosen: Mapping[str, Any], default: Any) -> dict[str, Any]:
-    """An explicit reading wins; what it leaves open is the model's own."""
-    reading, own = dict(chosen), default if isinstance(default, dict) else {}
-    if reading.get("strategy") is None:
-        reading["strategy"] = own.get("strategy")
-        if reading["strategy"] == "full" and reading.get("max_tokens") is not None:
-            reading["strategy"] = "head"
-        if reading.get("max_tokens") is None:
-            reading["max_tokens"] = own.get("max_tokens")
-    return reading
-
-
-def _dataset(dataset: dict[str, Any]) -> dict[str, Any]:
-    if dataset.get("asset") is not None:
-        return dataset | {"fingerprint": fingerprint.of_dataset_asset(str(dataset["asset"]))}
-    path = Path(str(dataset.get("path"))).expanduser().absolute()
-    test = dataset.get("test_path")
-    test = None if test is None else Path(str(test)).expanduser().absolute()
-    if dataset.get("format") is None:
-        dataset["format"] = _FORMATS.get(path.suffix.lower())
-        if dataset["format"] is None:
-            raise DataError(f"dataset.path={path.name} should end in .csv, .tsv or .jsonl, or set dataset.format=csv")
-    dataset["name"] = dataset.get("name") or re.sub(r"[^\w.-]+", "_", path.stem)
-    dataset["family"] = dataset.get("family") or dataset["name"]
-    if dataset.get("split") is None:
-        rows = dataset.get("held_out_rows")
-        dataset["split"] = "official" if test is not None else "fold" if rows is None else "held_out_rows"
-    if dataset["split"] == "fold" and dataset.get("fold") is None:
-        dataset["fold"] = 0
-    for key, chosen in (("path", path), ("test_path", test)):
-        if chosen is not None and not chosen.exists():
-            raise DataError(f"dataset.{key}={chosen} does not exist: give the path of a file, or of a folder with one folder a class")
-    digest = fingerprint.of_files(path, test, cache_root())
-    return dataset | {"path": str(path), "test_path": None if test is None else str(test), "fingerprint": digest}
-
-
-def _group_options() -> dict[str, set[str]]:
-    roots = {packaged("conf"), Path("conf").absolute()}
-    options: dict[str, set[str]] = {}
-    for root in roots:
-        for file in root.glob("*/*.yaml"):
-            options.setdefault(file.parent.name, set()).add(file.stem)
-    return options
-
-
-def _not_one_of(key: str, value: str, options: list[str]) -> str:
+def _not_one_of(key: str, value: str, options: list[str], joint: str = "=") -> str:
     near = difflib.get_close_matches(value, options, n=1)
-    hint = f"did you mean {key}={near[0]}? The choices" if near else "the choices"
-    return f"{key}={value} is not available; {hint} are {', '.join(options)}"
+    hint = f"did you mean {key}{joint}{near[0]}? The choices" if near else "the choices"
+    return f"{key}{joint}{value} is not available; {hint} are {', '.join(options)}"
+
+
+def _url(folder: Path) -> str:
+    return f"file://{folder}"
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split())
 
 
 def _keys(plain: Any, prefix: str) -> list[str]:
@@ -293,11 +273,3 @@ def _keys(plain: Any, prefix: str) -> list[str]:
         name = f"{prefix}.{key}" if prefix else str(key)
         found += [name, *_keys(value, name)]
     return found
-
-
-def _has(plain: Any, dotted: str) -> bool:
-    for part in dotted.split("."):
-        if not isinstance(plain, dict) or part not in plain:
-            return False
-        plain = plain[part]
-    return True

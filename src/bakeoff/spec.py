@@ -58,6 +58,10 @@ class Dataset:
             raise ValueError(f"dataset.fold={self.fold} needs dataset.split=fold, but dataset.split={self.split}")
         if self.split == "held_out_rows" and (self.held_out_rows is None or self.held_out_rows < 1):
             raise ValueError(f"dataset.held_out_rows={self.held_out_rows} should be at least 1 when dataset.split=held_out_rows")
+        if self.split != "held_out_rows" and self.held_out_rows is not None:
+            raise ValueError(
+                f"dataset.held_out_rows={self.held_out_rows} needs dataset.split=held_out_rows, but dataset.split={self.split}"
+            )
         if self.split == "official" and self.asset is None and self.test_path is None:
             raise ValueError("dataset.split=official needs dataset.test_path=FILE with the official test rows")
         if self.split != "official" and self.test_path is not None:
@@ -232,6 +236,10 @@ class Run:
     longdoc: LongDoc = hashed()
     probe: Probe = hashed()
     seed: int = hashed()
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.seed < 2**32:
+            raise ValueError(f"seed={self.seed} should be from 0 to {2**32 - 1}")
 
     @property
     def run_id(self) -> str:

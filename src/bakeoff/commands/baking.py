@@ -54,6 +54,14 @@ def bake_runs(
     )
 
 
+def check_device(machine: Machine) -> None:
+    """Raise ConfigError when a GPU is asked for by name and there is none; asking costs loading torch."""
+    if machine.device == "cuda":
+        from bakeoff.bake import choose_device
+
+        choose_device(machine)
+
+
 def bake_one(run: Run, folder: Path, notify: Callable[[str], None], *, machine: Machine, group: str | None) -> Record:
     """`bake.bake`, imported where it runs: the parent process never loads torch."""
     from bakeoff.bake import bake

@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from bakeoff.config import Composer
+from bakeoff.config import Composer, quoted
 from bakeoff.data import audit, checkpoint, longdoc
 from bakeoff.data.dataset import prepare
 from bakeoff.data.tokens import CheckpointTokeniser, split_words
@@ -25,8 +25,8 @@ def data(target: str, options: Mapping[str, str], *, model: str, format: Literal
     """
     dataset = [f"dataset={target}"]
     if (path := Path(target).expanduser()).exists() or path.suffix:
-        dataset = [f"dataset={'folder' if path.is_dir() else 'csv'}", quoted("dataset.path", str(path))]
-    run = Composer().job([*dataset, *(quoted(f"dataset.{key}", value) for key, value in options.items()), f"model={model}"]).run
+        dataset = [f"dataset={'folder' if path.is_dir() else 'csv'}", f"dataset.path={quoted(str(path))}"]
+    run = Composer().job([*dataset, *(f"dataset.{key}={quoted(value)}" for key, value in options.items()), f"model={model}"]).run
     try:
         prepared = prepare(run.dataset)
     except DataError as error:
@@ -51,9 +51,3 @@ def in_options(message: str) -> str:
     for setting, option in OPTIONS.items():
         message = message.replace(f"dataset.{setting}=", f"--{option} ").replace(f"dataset.{setting}", f"--{option}")
     return message
-
-
-def quoted(key: str, value: str) -> str:
-    """An override whose value Hydra takes as it stands, whatever characters it has."""
-    escaped = value.replace("\\", "\\\\").replace("'", "\\'")
-    return f"{key}='{escaped}'"

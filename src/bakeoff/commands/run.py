@@ -9,13 +9,14 @@ from typing import Any
 import hydra
 
 from bakeoff import config
-from bakeoff.commands.baking import bake_runs
+from bakeoff.commands.baking import bake_runs, check_device
 from bakeoff.config import Composer, Job
 from bakeoff.data.checks import check
+from bakeoff.errors import BakeoffError
 from bakeoff.store import RECORD, Store, default_root
 
 _WITH_VALUE = {"--config-dir": "config_dir", "-cd": "config_dir", "--config-name": "config_name", "-cn": "config_name"}
-_INFORMS = ("--cfg", "-c", "--info", "-i", "--hydra-help", "--version", "--shell-completion", "-sc")
+_INFORMS = ("--cfg", "-c", "--info", "-i", "-h", "--hydra-help", "--version", "--shell-completion", "-sc")
 
 
 def run(arguments: list[str]) -> int:
@@ -27,13 +28,19 @@ def run(arguments: list[str]) -> int:
     composer = Composer(Path(flags["config_dir"]) if "config_dir" in flags else None, flags.get("config_name", "run"))
     informs = any(text.split("=")[0] in _INFORMS for text in arguments)
     multirun = "-m" in arguments or "--multirun" in arguments
-    if not informs:
-        for job in config.expand(overrides) if multirun else [overrides]:
-            check(composer.job(job).run)
+    for job in config.expand(overrides) if multirun else [overrides]:
+        if informs:
+            composer.compose(job)
+        else:
+            _check(composer.job(job))
     failed: list[str] = []
 
     def task(cfg: Any) -> None:
-        failed.extend(_bake(config.from_hydra(cfg)))
+        try:
+            failed.extend(_bake(config.from_hydra(cfg)))
+        except BakeoffError as mistake:  # of what changed since it was checked
+            print(f"bakeoff: {mistake}", file=sys.stderr)
+            failed.append(str(mistake))
 
     scratch = tempfile.mkdtemp(prefix="bakeoff-hydra-")
     quiet = ["hydra/job_logging=none", "hydra/hydra_logging=none", "hydra.output_subdir=null", "hydra.job.chdir=false"]
@@ -47,6 +54,13 @@ def run(arguments: list[str]) -> int:
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
     return 1 if failed else 0
+
+
+def _check(job: Job) -> None:
+    """Raise BakeoffError when a job cannot start; a recorded one needs neither its data nor its checkpoint."""
+    if Store(default_root()).load(job.run.run_id) is None:
+        check_device(job.machine)
+        check(job.run)
 
 
 def _bake(job: Job) -> list[str]:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Literal
 
 from bakeoff import config
-from bakeoff.commands.baking import Executor, bake_runs
+from bakeoff.commands.baking import Executor, bake_runs, check_device
 from bakeoff.data.checks import check
 from bakeoff.errors import ConfigError, NotApplicable
 from bakeoff.runner import plan as planning
@@ -36,12 +36,13 @@ def sweep(
     for each in planned:
         if each.state == "not_applicable":
             print(f"not applicable: {each.cell.title}: {each.reason}", file=sys.stderr)
-    runs = planning.to_bake(planned)
+    machine, runs = config.machine_of(file, overrides), planning.to_bake(planned)
+    check_device(machine)
     done = sum(each.state == "done" for each in planned)
     print(f"{len(runs)} Runs to bake, {done} already recorded", file=sys.stderr)
     outcome = bake_runs(
         runs,
-        config.machine_of(file, overrides),
+        machine,
         store,
         executor=executor,
         slots=slots,

@@ -1,8 +1,10 @@
 """Raw text to token ids: a checkpoint's own tokeniser, or words learned from the texts that the budget pays for."""
 
 import hashlib
+import itertools
 import os
 import re
+import zipfile
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -105,6 +107,12 @@ def split_words(text: str) -> list[str]:
     return _WORD.findall(text.lower())
 
 
+def first_words(text: str, most: int) -> str:
+    """The text up to the end of its first `most` words and punctuation marks."""
+    found = next(itertools.islice(_WORD.finditer(text), most, None), None)
+    return text if found is None else text[: found.start()]
+
+
 def _texts_hash(texts: Sequence[str], fingerprint: str) -> str:
     digest = hashlib.sha256(fingerprint.encode())
     for text in texts:
@@ -118,7 +126,7 @@ def _load(file: Path, n_texts: int) -> list[Ids] | None:
     try:
         with np.load(file, allow_pickle=False) as stored:
             flat, ends = stored["flat"], stored["ends"]
-    except (OSError, ValueError, KeyError, EOFError):
+    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
         return None
     return list(np.split(flat, ends[:-1])) if len(ends) == n_texts and n_texts else None
 

@@ -21,13 +21,17 @@ class Curve(pl.Callback):
         self.history: list[dict[str, float | int | None]] = []
         self.finite = True
         self.tokens = 0
+        self._learning_rate = math.nan
+
+    def on_train_batch_start(self, trainer: pl.Trainer, module: pl.LightningModule, batch: Batch, batch_idx: int) -> None:
+        """Note the learning rate of the step to come: when the step has ended, the schedule is already one further."""
+        self._learning_rate = trainer.optimizers[0].param_groups[0]["lr"]
 
     def on_train_batch_end(self, trainer: pl.Trainer, module: pl.LightningModule, outputs: Any, batch: Batch, batch_idx: int) -> None:
         """Write down the step that just ended."""
         loss = float(outputs["loss"])
         self.tokens += int(batch.lengths.sum())
-        learning_rate = trainer.optimizers[0].param_groups[0]["lr"]
-        self._write(trainer.global_step, train_loss=loss, learning_rate=learning_rate)
+        self._write(trainer.global_step, train_loss=loss, learning_rate=self._learning_rate)
         if not math.isfinite(loss):
             self.finite = False
             trainer.should_stop = True

@@ -54,6 +54,7 @@ def fit(
     loader = training_loader(fit_documents, batch_size=training.batch_size, seed=seed)
     epochs = optim.epochs_for(training, len(loader))
     module = ClassifierModule(classifier, training, total_steps=epochs * len(loader))
+    module.train()  # a checkpoint loads in evaluation mode, in which Lightning would train it without its dropout
     curve, best = Curve(log), KeepBest()
     trainer = _trainer(device, precision, max_epochs=epochs, gradient_clip_val=training.clip_norm, callbacks=[curve, best])
     validation = None if validation_documents is None else prediction_loader(validation_documents, batch_size=PREDICTION_BATCH)
@@ -92,7 +93,8 @@ def _trainer(device: Literal["cpu", "cuda"], precision: Precision, **options: An
         accelerator="gpu" if device == "cuda" else "cpu",
         devices=1,
         precision=_LIGHTNING_PRECISION[precision],
-        deterministic="warn",
+        # On a CPU with a fixed number of threads our operations repeat exactly as they are.
+        deterministic="warn" if device == "cuda" else None,
         logger=False,
         enable_checkpointing=False,
         enable_progress_bar=False,
@@ -106,5 +108,6 @@ def seed_everything(seed: int, threads: int) -> None:
     """Make a process answer alike whenever it answers: seeds, thread count, denormal numbers as zero."""
     pl.seed_everything(seed, workers=True, verbose=False)
     torch.set_num_threads(threads)
+    torch.utils.deterministic.fill_uninitialized_memory = False
     # Diverging weights produce denormal numbers, on which a CPU can be ten times slower.
     torch.set_flush_denormal(True)

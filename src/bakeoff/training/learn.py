@@ -15,7 +15,7 @@ from bakeoff.data.batches import Documents
 from bakeoff.data.budget import Spent
 from bakeoff.data.dataset import Prepared, Rows
 from bakeoff.data.longdoc import Reading
-from bakeoff.data.tokens import CheckpointTokeniser, WordVocabulary, split_words
+from bakeoff.data.tokens import CheckpointTokeniser, WordVocabulary, first_words, split_words
 from bakeoff.models.build import build, count_parameters
 from bakeoff.models.linear import MajorityClassifier, TfidfClassifier
 from bakeoff.spec import BiLstm, Majority, Model, Pretrained, Run, Tfidf
@@ -70,7 +70,12 @@ def learn(run: Run, prepared: Prepared, spent: Spent, *, device: Literal["cpu", 
 
 
 def _learn_closed_form(run: Run, model: Majority | Tfidf, prepared: Prepared, spent: Spent, unlabelled: tuple[str, ...]) -> Learned:
-    rows, n_classes = prepared.pool.take(spent.fit), len(prepared.classes)
+    rows, n_classes, most = prepared.pool.take(spent.fit), len(prepared.classes), run.longdoc.max_tokens
+    lengths = np.asarray([len(split_words(text)) for text in prepared.test.texts], dtype=np.int64)
+
+    def read(texts: tuple[str, ...]) -> tuple[str, ...]:
+        return texts if most is None else tuple(first_words(text, most) for text in texts)
+
     started = time.perf_counter()
     classifier: MajorityClassifier | TfidfClassifier
     if isinstance(model, Majority):
@@ -78,14 +83,14 @@ def _learn_closed_form(run: Run, model: Majority | Tfidf, prepared: Prepared, sp
         classifier.fit(rows.labels)
     else:
         classifier = TfidfClassifier(model, n_classes, run.seed)
-        classifier.fit(rows.texts, rows.labels, rows.clusters, unlabelled)
+        classifier.fit(read(rows.texts), rows.labels, rows.clusters, read(unlabelled))
     fitted = time.perf_counter()
-    test = classifier.predict(prepared.test.texts)
+    test = classifier.predict(read(prepared.test.texts))
     return Learned(
         test=test,
         validation=None,
-        lengths_tokens=np.asarray([len(split_words(text)) for text in prepared.test.texts], dtype=np.int64),
-        truncated=None,
+        lengths_tokens=lengths,
+        truncated=None if most is None else lengths > most,
         seconds=fitted - started,
         predict_seconds=time.perf_counter() - fitted,
         stop_reason="closed_form",

@@ -1,0 +1,94 @@
+"""What a configuration leaves open: data and checkpoint identity, the draw, the reading."""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from bakeoff import fingerprint
+from bakeoff.cache import cache_root
+from bakeoff.errors import ConfigError, DataError
+
+_FORMATS = {".csv": "csv", ".tsv": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl"}
+
+
+def resolve(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The plain values of a Run with what is derived filled in.
+
+    Raises ConfigError for a noun that is missing, and DataError for data or a checkpoint that is not there, or whose
+    bytes are not those of a fingerprint that the configuration already carries.
+    """
+    for name in ("dataset", "budget", "model", "longdoc", "probe"):
+        if not isinstance(values.get(name), dict):
+            raise ConfigError(f"{name} is missing: choose one with {name}=…")
+    seed = values.get("seed")
+    if not isinstance(seed, int):
+        raise ConfigError(f"seed={seed} should be a whole number")
+    budget = dict(values["budget"])
+    if budget.get("draw") is None:
+        budget["draw"] = seed
+    model = _model(dict(values["model"]))
+    longdoc = _longdoc(values["longdoc"], model.get("default_longdoc"))
+    return {**values, "dataset": _dataset(dict(values["dataset"])), "budget": budget, "model": model, "longdoc": longdoc}
+
+
+def _longdoc(chosen: Mapping[str, Any], default: Any) -> dict[str, Any]:
+    """An explicit reading wins; what it leaves open is the model's own."""
+    strategy, most = chosen.get("strategy"), chosen.get("max_tokens")
+    own = default if isinstance(default, dict) else {}
+    if strategy is None:
+        strategy = "head" if most is not None and own.get("strategy") == "full" else own.get("strategy")
+    if most is None and strategy == own.get("strategy"):
+        most = own.get("max_tokens")
+    return {**chosen, "strategy": strategy, "max_tokens": most}
+
+
+def _model(model: dict[str, Any]) -> dict[str, Any]:
+    if model.get("kind") != "pretrained":
+        return model
+    name, revision = str(model.get("checkpoint")), model.get("revision")
+    if name not in fingerprint.CHECKPOINTS and Path(name).expanduser().is_dir():
+        model["checkpoint"] = name = str(Path(name).expanduser().absolute())
+    found = fingerprint.of_checkpoint(name, None if revision is None else str(revision), cache_root())
+    _refuse_other_bytes("model.checkpoint_fingerprint", model.get("checkpoint_fingerprint"), found, "model.checkpoint")
+    return model | {"checkpoint_fingerprint": found}
+
+
+def _dataset(dataset: dict[str, Any]) -> dict[str, Any]:
+    if dataset.get("asset") is not None:
+        found = fingerprint.of_dataset_asset(str(dataset["asset"]))
+    else:
+        dataset |= _own_data(dataset)
+        test = dataset["test_path"]
+        found = fingerprint.of_files(Path(dataset["path"]), None if test is None else Path(test), cache_root())
+    _refuse_other_bytes("dataset.fingerprint", dataset.get("fingerprint"), found, "dataset.path")
+    return dataset | {"fingerprint": found}
+
+
+def _own_data(dataset: Mapping[str, Any]) -> dict[str, Any]:
+    """Absolute paths, and what a YAML for anybody's data leaves open: format, name, family, split."""
+    paths = {key: None if dataset.get(key) is None else Path(str(dataset[key])).expanduser().absolute() for key in ("path", "test_path")}
+    path = paths["path"]
+    if path is None:
+        raise DataError("dataset.path is empty: pass dataset.path=FILE, or a folder with one folder a class")
+    for key, each in paths.items():
+        if each is not None and not each.exists():
+            raise DataError(f"dataset.{key}={each} does not exist: give the path of a file, or of a folder with one folder a class")
+    chosen = {key: None if each is None else str(each) for key, each in paths.items()}
+    form = dataset.get("format") or _FORMATS.get(path.suffix.lower())
+    if form is None:
+        advice = "is a folder: use dataset=folder" if path.is_dir() else "should end in .csv, .tsv or .jsonl, or set dataset.format=csv"
+        raise DataError(f"dataset.path={path.name} {advice}")
+    name = dataset.get("name") or re.sub(r"[^\w.-]+", "_", path.stem)
+    rows, split, fold = dataset.get("held_out_rows"), dataset.get("split"), dataset.get("fold")
+    if split is None:
+        split = "official" if paths["test_path"] is not None else "fold" if rows is None else "held_out_rows"
+    if split == "fold" and fold is None:
+        fold = 0
+    return chosen | {"format": form, "name": name, "family": dataset.get("family") or name, "split": split, "fold": fold}
+
+
+def _refuse_other_bytes(key: str, pinned: Any, found: str, source: str) -> None:
+    """A configuration that was written down, such as a Run's own run.yaml, names the bytes that it was about."""
+    if pinned is not None and pinned != found:
+        raise DataError(f"{source} holds other bytes than {key} says: pass ~{key} to ask about the bytes as they are now")
