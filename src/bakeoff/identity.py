@@ -31,10 +31,10 @@ def display() -> Any:
     return dataclasses.field(metadata={"identity": "none"})
 
 
-def identity(noun: Any) -> Any:
+def identity(noun: Any, part: Literal["architecture"] | None = None) -> Any:
     """What is hashed of a noun, as plain JSON values, computed alike from a plan and from a record.
 
-    Raises TypeError for a field that is not classified.
+    With `part`, the fields of that part of a model alone, which is what an untrained model is. Raises TypeError for a field that is not classified.
     """
     if not dataclasses.is_dataclass(noun) or isinstance(noun, type):
         return _plain(noun)
@@ -44,6 +44,8 @@ def identity(noun: Any) -> Any:
             values[name] = getattr(type(noun), name)
     for field in dataclasses.fields(noun):
         value, role = getattr(noun, field.name), field.metadata.get("identity")
+        if part is not None and field.metadata.get("part") not in (part, None):
+            continue
         if role == "hashed" or (role == "neutral" and value != field.metadata["neutral"]):
             values[field.name] = identity(value)
         elif role not in ("neutral", "none"):

@@ -4,8 +4,9 @@ YAML carries every value, so fields have no defaults here, save `neutral` ones. 
 identity of a Run is said in `identity.py`.
 """
 
+import dataclasses
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from bakeoff.identity import display, hashed
 from bakeoff.identity import hash_identity as hash_identity
@@ -221,8 +222,39 @@ class Quality:
             raise ValueError(f"probe.threads={self.threads} should be at least 1")
 
 
-Probe = Quality
-PROBE_KINDS: dict[str, type[Probe]] = {cls.kind: cls for cls in (Quality,)}
+@dataclass(frozen=True, kw_only=True)
+class Latency:
+    """The question "how fast does it answer?"; the machine is part of it, and left blank in `question_id`."""
+
+    kind: ClassVar[str] = "latency"
+    recipe: ClassVar[int] = 1
+    device: Literal["cpu", "cuda"] = hashed()
+    threads: int = hashed()
+    engine: Literal["eager", "compile", "onnx", "onnx_int8"] = hashed()
+    scenario: Literal["single", "offline"] = hashed()
+    """single: one document a call; offline: the throughput of the best batch."""
+    batch_size: int | None = hashed()
+    """Documents a call; null in the offline scenario searches for the best."""
+    lengths: Literal["dataset", "grid"] = hashed()
+    """The test documents at their own lengths, or generated ones at 8 to 4,096 tokens."""
+    weights: Literal["untrained", "trained"] = hashed()
+    """untrained: only the architecture is timed, so training fields, budget, draw and seed are no part of the question."""
+    reference: Literal["bilstm"] = hashed()
+    """What every session times besides, so that sessions compare: our BiLSTM at its default size."""
+    machine: str = hashed()
+    """Processor model, usable CPUs, memory, GPU, torch and engine versions in one line; `cli` fills it in."""
+
+    def __post_init__(self) -> None:
+        if self.threads < 1:
+            raise ValueError(f"probe.threads={self.threads} should be at least 1")
+        if self.scenario == "single" and self.batch_size != 1:
+            raise ValueError(f"probe.batch_size={self.batch_size} should be 1 when probe.scenario=single")
+        if self.batch_size is not None and self.batch_size < 1:
+            raise ValueError(f"probe.batch_size={self.batch_size} should be at least 1, or null to search for the best")
+
+
+Probe = Quality | Latency
+PROBE_KINDS: dict[str, type[Probe]] = {cls.kind: cls for cls in (Quality, Latency)}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -244,12 +276,21 @@ class Run:
     @property
     def run_id(self) -> str:
         """First 12 hex digits of the SHA-256 of this Run's identity."""
-        return hash_identity(identity(self))
+        return hash_identity(self._identity(self.probe))
 
     @property
     def question_id(self) -> str:
         """`run_id` without the machine fingerprint; quality Runs carry none, so the two are equal."""
-        return self.run_id
+        blank = dataclasses.replace(self.probe, machine="") if isinstance(self.probe, Latency) else self.probe
+        return hash_identity(self._identity(blank))
+
+    def _identity(self, probe: Probe) -> dict[str, Any]:
+        """Identity with `probe`: an untrained latency Run asks about the architecture alone."""
+        plain: dict[str, Any] = identity(dataclasses.replace(self, probe=probe))
+        if isinstance(probe, Latency) and probe.weights == "untrained":
+            plain["model"] = identity(self.model, part="architecture")
+            del plain["budget"], plain["seed"]
+        return plain
 
     @property
     def title(self) -> str:
