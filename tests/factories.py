@@ -230,3 +230,103 @@ def save(
     write_predictions(store.folder(run.run_id), labels, predicted, classes=len(classes))
     store.write_record(record)
     return record
+
+
+MACHINE = "Example CPU 3.0, 2 CPUs, 8 GB, torch 2.13.0"
+GRID_TOKENS = (8, 16, 32, 64, 128, 256, 512, 1024)
+
+
+def encoder(name: str, *, layers: int, width: int = 768) -> spec.Pretrained:
+    """A BERT of these numbers without a checkpoint, as untrained latency Runs time it."""
+    size = spec.EncoderSize(family="bert", layers=layers, width=width, heads=12, feed_forward=4 * width, vocabulary=30522, positions=512)
+    base = MODELS["pretrained"]
+    assert isinstance(base, spec.Pretrained)
+    return dataclasses.replace(base, name=name, checkpoint=name, checkpoint_fingerprint=f"architecture:{layers}x{width}", size=size)
+
+
+def make_latency_run(
+    *, model: str | spec.Model = "bilstm", labels: Any = 100, dataset: spec.Dataset | None = None, **changes: Any
+) -> spec.Run:
+    """An untrained eager latency Run, one document at a time on one CPU thread; `changes` replace fields of the probe."""
+    probe = {
+        "device": "cpu",
+        "threads": 1,
+        "engine": "eager",
+        "scenario": "single",
+        "batch_size": None if changes.get("scenario") == "offline" else 1,
+        "lengths": "dataset",
+        "weights": "untrained",
+        "reference": "bilstm",
+        "machine": MACHINE,
+    }
+    return dataclasses.replace(make_run(model=model, labels=labels, dataset=dataset), probe=spec.Latency(**(probe | changes)))
+
+
+def make_latency_facts(*, p50_ms: float, ratio: float | None = None, **changes: Any) -> records.LatencyFacts:
+    """Facts in which every percentile follows from the median; `ratio` is that to the reference."""
+    names = {"p50_ms": 1.0, "p90_ms": 1.6, "p95_ms": 2.0, "p99_ms": 3.0}
+    values = {name: round(p50_ms * times, 6) for name, times in names.items()}
+    values["p99_ms"] = None  # 2,000 samples
+    made = {
+        **values,
+        "session_id": "5e5510a0",
+        "unit": "ms per document",
+        "n_samples": 2000,
+        "n_turns": 40,
+        "n_documents": 200,
+        "batch_size": 1,
+        "warm_up_calls": 12,
+        "warm_up_stable": True,
+        "tokens": {"p50": 20.0, "p90": 41.0, "p95": 48.0, "p99": 60.0, "max": 71.0},
+        "intervals": {name: _around(value) for name, value in values.items() if value is not None},
+        "missing": {"p99_ms": "2,000 samples, and it takes 5,000"},
+        "throughput_per_second": round(900 / p50_ms, 6),
+        "stages_ms": {"tokenise": 0.1, "window": 0.01, "forward": round(p50_ms * 0.8, 6), "pool": 0.02},
+        "after_switch_ms": round(p50_ms * 1.5, 6),
+        "reference_p50_ms": 1.0,
+        "ratio_to_reference": ratio,
+        "ratio_interval": _around(ratio) if ratio is not None else None,
+        "contended": False,
+        "foreign_cpu_share": 0.01,
+        "clock_resolution_ns": 1,
+        "engine_versions": {"torch": "2.13.0"},
+        "agreement": None,
+        "notes": (),
+        "cost": records.ServingCost(
+            flops=2e6 * p50_ms,
+            bytes_in_memory=4_000_000,
+            peak_memory_mb=300.0,
+            start_up_seconds=1.25,
+            peak_gflops=95.0,
+            share_of_peak=0.021,
+        ),
+        "grid": (),
+    }
+    return records.LatencyFacts(**(made | changes))
+
+
+def make_grid(*, fixed_ms: float, ms_a_token: float, exponent: float = 1.0, most: int = 1024) -> tuple[records.GridPoint, ...]:
+    """Medians of ms_a_token × tokens^exponent, never below `fixed_ms`; lengths above `most` are not read."""
+    points = []
+    for tokens in GRID_TOKENS:
+        ms = max(fixed_ms, ms_a_token * tokens**exponent) if tokens <= most else None
+        reason = None if ms is not None else f"the model reads {most} tokens at most"
+        interval = None if ms is None else _around(ms)
+        points.append(records.GridPoint(tokens=tokens, n_samples=0 if ms is None else 200, p50_ms=ms, interval=interval, reason=reason))
+    return tuple(points)
+
+
+def bake_latency(store: Store, run: spec.Run, facts: records.LatencyFacts, **changes: Any) -> records.Record:
+    """Write the record of a latency Run; without quality unless `changes` have it."""
+    labels, predicted = make_predictions(accuracy=1.0)
+    record = make_record(run, labels, predicted, **({"quality": {}, "latency": facts} | changes))
+    data = dataclasses.replace(record.data, n_fit=0, n_val=0)
+    training = dataclasses.replace(record.training, seconds=0.0, stop_reason="not_trained", steps=0)
+    record = dataclasses.replace(record, data=data, training=training)
+    store.folder(run.run_id).mkdir(parents=True, exist_ok=True)
+    store.write_record(record)
+    return record
+
+
+def _around(value: float) -> records.Interval:
+    return records.Interval(low=round(value * 0.95, 6), high=round(value * 1.05, 6))

@@ -169,3 +169,78 @@ def test_no_number_is_no_learning_rate(value: object) -> None:
     plain["model"]["training"]["learning_rate"] = value
     with pytest.raises(ConfigError, match="learning_rate=.* should be a number"):
         convert.build_run(plain)
+
+
+@pytest.mark.parametrize("model", spec.MODEL_KINDS)
+def test_an_untrained_latency_run_asks_about_the_architecture_alone(model: str) -> None:
+    run = factories.make_latency_run(model=model)
+    same = [
+        dataclasses.replace(run, seed=7),
+        dataclasses.replace(run, budget=dataclasses.replace(run.budget, labels=10, draw=3, unlabelled="pool")),
+        dataclasses.replace(run, model=dataclasses.replace(run.model, name="another name")),
+    ]
+    if isinstance(run.model, spec.BiLstm | spec.Pretrained):
+        training = dataclasses.replace(run.model.training, learning_rate=1e-3, epochs=9)
+        same.append(dataclasses.replace(run, model=dataclasses.replace(run.model, training=training)))
+    if isinstance(run.model, spec.BiLstm):
+        same.append(dataclasses.replace(run, model=dataclasses.replace(run.model, dropout=0.0)))
+    if isinstance(run.model, spec.Tfidf):
+        same.append(dataclasses.replace(run, model=dataclasses.replace(run.model, c_grid=(3.0,), cv_folds=9)))
+    assert {each.run_id for each in same} == {run.run_id}
+    assert {each.question_id for each in same} == {run.question_id}
+
+
+@pytest.mark.parametrize(
+    ("model", "change"),
+    [
+        ("tfidf", {"ngram_max": 1}),
+        ("bilstm", {"hidden_dim": 32}),
+        ("bilstm", {"embedding_dim": 32}),
+        ("bilstm", {"layers": 2}),
+        ("bilstm", {"pooling": "mean"}),
+        ("bilstm", {"precision": "bfloat16"}),
+        ("bilstm", {"max_vocabulary": 10}),
+        ("pretrained", {"checkpoint_fingerprint": "d" * 64}),
+        ("pretrained", {"precision": "bfloat16"}),
+        ("pretrained", {"pooling": "max"}),
+    ],
+)
+def test_the_architecture_is_part_of_it(model: str, change: dict[str, object]) -> None:
+    run = factories.make_latency_run(model=model)
+    assert dataclasses.replace(run, model=dataclasses.replace(run.model, **change)).run_id != run.run_id
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"threads": 2},
+        {"device": "cuda"},
+        {"engine": "onnx"},
+        {"scenario": "offline", "batch_size": None},
+        {"lengths": "grid"},
+        {"weights": "trained"},
+    ],
+)
+def test_every_setting_of_the_probe_is_part_of_it(change: dict[str, object]) -> None:
+    run = factories.make_latency_run()
+    other = dataclasses.replace(run, probe=dataclasses.replace(run.probe, **change))
+    assert other.run_id != run.run_id
+    assert other.question_id != run.question_id
+
+
+def test_trained_weights_are_of_a_budget_a_seed_and_a_recipe() -> None:
+    run = factories.make_latency_run(weights="trained")
+    training = dataclasses.replace(run.model.training, epochs=9)
+    others = [
+        dataclasses.replace(run, seed=7),
+        dataclasses.replace(run, budget=dataclasses.replace(run.budget, labels=10)),
+        dataclasses.replace(run, model=dataclasses.replace(run.model, training=training)),
+    ]
+    assert len({run.run_id, *(other.run_id for other in others)}) == 4
+
+
+def test_two_machines_have_two_answers_to_one_question() -> None:
+    here, there = (factories.make_latency_run(machine=name) for name in ("abacus", "slide rule"))
+    assert here.run_id != there.run_id
+    assert here.question_id == there.question_id == factories.make_latency_run(machine="").run_id
+    assert here.question_id != here.run_id

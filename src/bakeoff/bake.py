@@ -23,7 +23,7 @@ from bakeoff.data.budget import Spent
 from bakeoff.data.dataset import Prepared
 from bakeoff.errors import ConfigError
 from bakeoff.identity import identity, to_plain
-from bakeoff.probes import quality
+from bakeoff.probes import cost, quality
 from bakeoff.provenance import machine_facts, provenance
 from bakeoff.record import DataFacts, Diagnostic, Finding, Record, Size, SplitQuality, TrainingFacts
 from bakeoff.spec import BiLstm, Machine, Majority, Pretrained, Run
@@ -71,7 +71,7 @@ def bake(run: Run, folder: Path, notify: Notify, *, machine: Machine, group: str
                 parameters_trainable=learned.parameters_trainable,
                 parameters_embedding=learned.parameters_embedding,
                 bytes=learned.bytes,
-                flops_per_document=None,
+                flops_per_document=cost.flops_per_document(run, lengths_tokens=learned.lengths_tokens, n_classes=len(prepared.classes)),
             ),
             provenance=provenance(),
         )

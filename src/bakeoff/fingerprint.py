@@ -142,6 +142,11 @@ def of_checkpoint(checkpoint: str, revision: str | None, cache: Path | None = No
     return of_hashes({f"hub/{checkpoint}": revision})
 
 
+def of_architecture(size: Mapping[str, object]) -> str:
+    """What stands for a checkpoint's fingerprint where only the encoder's numbers are known."""
+    return "architecture:" + hashlib.sha256(json.dumps(size, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+
 def of_bytes(path: Path, cache: Path | None = None) -> str:
     """SHA-256 of a file's bytes; with a `cache` folder, remembered by path, size and modification time."""
     stat = path.stat()

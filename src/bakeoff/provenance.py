@@ -53,9 +53,46 @@ def processor() -> str:
     return f"{name} ({facts['cpu family']}/{facts['model']}/{facts['stepping']})" if "stepping" in facts else name
 
 
+def machine_line(engine: str) -> str:
+    """All of this machine that a latency depends on, in one line: processor, cores, memory, GPU, torch and engine versions."""
+    import psutil
+
+    packages = ("torch", "onnxruntime") if engine.startswith("onnx") else ("torch",)
+    parts = [
+        processor(),
+        f"{usable_cpus()} CPUs",
+        f"{psutil.virtual_memory().total / _GIBIBYTE:.0f} GB",
+        gpu_name() or "no GPU",
+        *(f"{name} {_version(name) or 'not installed'}" for name in packages),
+    ]
+    return ", ".join(parts)
+
+
+@functools.cache
+def gpu_name() -> str | None:
+    """Name of the first NVIDIA GPU that this process may use, asked without loading torch."""
+    chosen = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if chosen is not None and chosen.split(",")[0].strip() in ("", "-1"):
+        return None
+    index = [] if chosen is None else [f"--id={chosen.split(',')[0].strip()}"]
+    try:
+        command = ["nvidia-smi", "--query-gpu=name", "--format=csv,noheader", *index]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=20, check=True)
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return done.stdout.splitlines()[0].strip() if done.stdout.strip() else None
+
+
 def usable_cpus() -> int:
     """CPU cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _version(package: str) -> str | None:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return None
 
 
 def _git(root: Path, *arguments: str) -> str | None:

@@ -8,6 +8,7 @@ from typing import Any
 from bakeoff import fingerprint
 from bakeoff.cache import cache_root
 from bakeoff.errors import ConfigError, DataError
+from bakeoff.provenance import machine_line
 
 _FORMATS = {".csv": "csv", ".tsv": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl"}
 
@@ -27,9 +28,10 @@ def resolve(values: Mapping[str, Any]) -> dict[str, Any]:
     budget = dict(values["budget"])
     if budget.get("draw") is None:
         budget["draw"] = seed
-    model = _model(dict(values["model"]))
+    model = _model(dict(values["model"]), values["probe"])
     longdoc = _longdoc(values["longdoc"], model.get("default_longdoc"))
-    return {**values, "dataset": _dataset(dict(values["dataset"])), "budget": budget, "model": model, "longdoc": longdoc}
+    dataset, probe = _dataset(dict(values["dataset"])), _probe(dict(values["probe"]))
+    return {**values, "dataset": dataset, "budget": budget, "model": model, "longdoc": longdoc, "probe": probe}
 
 
 def _longdoc(chosen: Mapping[str, Any], default: Any) -> dict[str, Any]:
@@ -43,15 +45,32 @@ def _longdoc(chosen: Mapping[str, Any], default: Any) -> dict[str, Any]:
     return {**chosen, "strategy": strategy, "max_tokens": most}
 
 
-def _model(model: dict[str, Any]) -> dict[str, Any]:
+def _model(model: dict[str, Any], probe: Mapping[str, Any]) -> dict[str, Any]:
     if model.get("kind") != "pretrained":
         return model
-    name, revision = str(model.get("checkpoint")), model.get("revision")
-    if name not in fingerprint.CHECKPOINTS and Path(name).expanduser().is_dir():
+    name, revision, size = str(model.get("checkpoint")), model.get("revision"), model.get("size")
+    is_here = name in fingerprint.CHECKPOINTS or Path(name).expanduser().is_dir()
+    if is_here and name not in fingerprint.CHECKPOINTS:
         model["checkpoint"] = name = str(Path(name).expanduser().absolute())
-    found = fingerprint.of_checkpoint(name, None if revision is None else str(revision), cache_root())
+    untrained = probe.get("kind") == "latency" and probe.get("weights") == "untrained"
+    if untrained and isinstance(size, Mapping) and revision is None and not is_here:
+        found = fingerprint.of_architecture(size)
+    else:
+        found = fingerprint.of_checkpoint(name, None if revision is None else str(revision), cache_root())
     _refuse_other_bytes("model.checkpoint_fingerprint", model.get("checkpoint_fingerprint"), found, "model.checkpoint")
     return model | {"checkpoint_fingerprint": found}
+
+
+def _probe(probe: dict[str, Any]) -> dict[str, Any]:
+    """A latency probe is about this machine, and answers one document a call where nothing else is asked for."""
+    if probe.get("kind") != "latency":
+        return probe
+    here, pinned = machine_line(str(probe.get("engine"))), probe.get("machine")
+    if pinned is not None and pinned != here:
+        raise ConfigError(f"probe.machine={pinned} is another machine than this one, {here}: pass probe.machine=null to time it here")
+    if probe.get("scenario") == "single" and probe.get("batch_size") is None:
+        probe["batch_size"] = 1
+    return probe | {"machine": here}
 
 
 def _dataset(dataset: dict[str, Any]) -> dict[str, Any]:

@@ -188,6 +188,28 @@ class BiLstm:
 
 
 @dataclass(frozen=True, kw_only=True)
+class EncoderSize:
+    """The numbers of an encoder, from which it is timed at its true size without any checkpoint."""
+
+    family: Literal["bert", "distilbert", "longformer", "modernbert", "roberta"] = hashed()
+    layers: int = hashed()
+    width: int = hashed()
+    heads: int = hashed()
+    feed_forward: int = hashed()
+    """Inner width of the feed-forward layers."""
+    vocabulary: int = hashed()
+    positions: int = hashed()
+    """The most tokens it reads, special ones included."""
+
+    def __post_init__(self) -> None:
+        for name in ("layers", "width", "heads", "feed_forward", "vocabulary", "positions"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"model.size.{name}={getattr(self, name)} should be at least 1")
+        if self.width % self.heads:
+            raise ValueError(f"model.size.width={self.width} should be a multiple of model.size.heads={self.heads}")
+
+
+@dataclass(frozen=True, kw_only=True)
 class Pretrained:
     """A pretrained encoder with a fresh linear head, fine-tuned in full."""
 
@@ -199,10 +221,18 @@ class Pretrained:
     """A starter asset, a folder, or a name on the hub together with `revision`."""
     revision: str | None = display()
     checkpoint_fingerprint: str = hashed("architecture")
-    """SHA-256 over weights, configuration and tokeniser (or the hub revision); `config` fills it in."""
+    """SHA-256 over weights, configuration and tokeniser (or the hub revision, or `architecture:` and that of `size`);
+    `config` fills it in."""
     precision: Precision = hashed("architecture")
     pooling: Literal["cls", "mean", "max"] = hashed("architecture")
     training: Training = hashed("training")
+    size: EncoderSize | None = neutral(None, "architecture")
+    """The encoder's numbers, so that a checkpoint on the hub can be timed untrained while it has no `revision`."""
+
+    @property
+    def without_checkpoint(self) -> bool:
+        """Whether this is an architecture alone, which can be timed and never trained."""
+        return self.checkpoint_fingerprint.startswith("architecture:")
 
 
 Model = Majority | Tfidf | BiLstm | Pretrained
@@ -295,6 +325,9 @@ class Run:
     @property
     def title(self) -> str:
         """What a person calls this Run on a progress line."""
+        if isinstance(probe := self.probe, Latency):
+            read = f"{self.dataset.name} · {self.model.name} · {self.longdoc.label} · {probe.engine}, {probe.weights}"
+            return f"{read} · {probe.scenario} on {probe.device}, {probe.threads} thread{'s' if probe.threads > 1 else ''}"
         return f"{self.dataset.name} · {self.model.name} · {self.longdoc.label} · {self.budget.labels} labels · seed {self.seed}"
 
 

@@ -52,6 +52,24 @@ def test_rows_hold_records_and_failures_in_reading_order(rows: list[frame.Row]) 
     assert closed_form["precision"] == "float64"
 
 
+def test_latency_has_its_columns_and_an_untrained_model_no_labels_or_seed(store: Store) -> None:
+    facts = factories.make_latency_facts(p50_ms=2.0, batch_size=64, session_id="5e5510a0")
+    factories.bake_latency(store, factories.make_latency_run(scenario="offline", engine="onnx", threads=2), facts)
+    factories.bake_latency(store, factories.make_latency_run(weights="trained"), factories.make_latency_facts(p50_ms=1.0))
+    trained, untrained = frame.flat_rows(store)
+    expected = {"probe": "latency", "engine": "onnx", "threads": 2, "scenario": "offline", "batch_size": 64, "session_id": "5e5510a0"}
+    expected |= {
+        "latency_p50_ms": 2.0,
+        "latency_p95_ms": 4.0,
+        "latency_p99_ms": None,
+        "device": "cpu",
+        "machine": "Example CPU 3.0, 2 CPUs, 8 GB",
+    }
+    expected |= {"budget": None, "draw": None, "seed": None, "accuracy": None, "train_seconds": None, "n_fit": 0, "n_val": 0, "n_test": 200}
+    assert {key: untrained[key] for key in expected} == expected
+    assert (trained["budget"], trained["draw"], trained["seed"], trained["engine"]) == ("100", 0, 0, "eager")
+
+
 def test_a_failure_of_another_version_still_counts(store: Store, rows: list[frame.Row]) -> None:
     plain = {"run_id": "0123456789ab", "question_id": "0123456789ab", "type": "ValueError", "message": "odd", "run": {"seed": 0}}
     row = frame.failure_row(plain)
@@ -97,7 +115,9 @@ def test_csv_cells_cannot_start_a_formula(store: Store) -> None:
 
 def test_the_table_is_compact_and_aligned(rows: list[frame.Row]) -> None:
     lines = frame.render(rows, "table").split("\n")
-    assert lines[0].split() == [column for column in frame.TABLE_COLUMNS if column != "fold"]
+    assert lines[0].split() == [
+        column for column in frame.TABLE_COLUMNS if column != "fold" and "latency" not in column and column != "engine"
+    ]
     assert lines[3].split()[1:8] == ["ok", "reviews", "1000", "1", "pretrained", "head-256", "0.800"]
     assert len({line.index(text) for line, text in zip(lines[1:], ("failed", "ok", "ok", "ok"), strict=True)}) == 1
     assert frame.render([], "table") == "no records"

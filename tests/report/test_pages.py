@@ -166,7 +166,7 @@ def test_failed_diverged_missing_and_impossible_cells_are_told(small: Sweep, sto
     store.write_record(factories.make_record(run, labels, predicted, status="diverged", quality={}, **training))
     sweep = dataclasses.replace(small, cells=(*small.cells, cell(run)))
     found = write_report([sweep], store, tmp_path, command=COMMAND).read_text()
-    section = found.split("## Without a score")[1].split("##")[0].strip().splitlines()[2:]
+    section = found.split("## Without an answer")[1].split("##")[0].strip().splitlines()[2:]
     assert section == [
         "| reviews · pretrained (minilm-l6) · 1,000 labels · seed 2 | failed | RuntimeError: out of memory |",
         "| reviews · bilstm · 1,000 labels · seed 0 | diverged | the loss stopped being finite at step 3 |",

@@ -39,6 +39,21 @@ def test_floors_first_then_seed_by_seed_longest_first(tmp_path: Path) -> None:
 _LONGEST_FIRST = [("pretrained", 1000), ("pretrained", 100), ("bilstm", 1000), ("bilstm", 100)]
 
 
+def test_latency_comes_after_all_else_in_grid_order(tmp_path: Path) -> None:
+    timed = [toys.make_latency_run(name) for name in ("slow", "fast")]
+    trained = [toys.make_run(seed, model=model) for seed in (0, 1) for model in ("pretrained", "majority")]
+    order = to_bake(plan(sweep(*timed, *trained), Store(tmp_path)))
+    assert [run.run_id for run in order[-2:]] == [run.run_id for run in timed]
+    assert [run.model.kind for run in order[:-2]] == ["majority", "majority", "pretrained", "pretrained"]
+
+
+def test_a_session_says_nothing_about_how_long_one_run_takes(tmp_path: Path) -> None:
+    store, run = Store(tmp_path), toys.make_latency_run()
+    store.write_record(toys.make_record(run, seconds=500))
+    (planned,) = plan(sweep(run), store, rebake="all")
+    assert (planned.state, planned.estimate_seconds) == ("todo", None)
+
+
 def test_rough_seconds() -> None:
     # 100 labels × 3 epochs × 256 tokens at 2,000 tokens a second; `all` as 10,000 labels; never under 10 steps of 16.
     assert rough_seconds(toys.make_run(model="pretrained")) == pytest.approx(5 + 300 * 256 / 2000)

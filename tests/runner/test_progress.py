@@ -21,6 +21,10 @@ TITLE = "toy · majority · full · 100 labels · seed 0"
         (Finished(run=RUN, seconds=0.26, status="ok", accuracy=1.0), f"[ 1/18] done    {RUN.run_id}  {TITLE}     100.0%   0.3 s\n"),
         (Finished(run=RUN, seconds=9.0, status="diverged", accuracy=None), f"[ 1/18] done    {RUN.run_id}  {TITLE}   diverged   9.0 s\n"),
         (
+            Finished(run=RUN, seconds=62.4, status="ok", accuracy=None, p50_ms=1.2345),
+            f"[ 1/18] done    {RUN.run_id}  {TITLE}    1.23 ms   62 s\n",
+        ),
+        (
             Failed(run=RUN, type_="ValueError", message="no", written=True),
             f"[ 1/18] failed  {RUN.run_id}  {TITLE}   ValueError, see /runs/{RUN.run_id}/failure.json\n",
         ),

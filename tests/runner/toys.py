@@ -5,7 +5,8 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import NoReturn
@@ -23,7 +24,7 @@ from bakeoff.record import (
     SplitQuality,
     TrainingFacts,
 )
-from bakeoff.spec import BiLstm, Budget, Dataset, LongDoc, Majority, Model, Pretrained, Quality, Run, Tfidf, Training
+from bakeoff.spec import BiLstm, Budget, Dataset, Latency, LongDoc, Majority, Model, Pretrained, Quality, Run, Tfidf, Training
 
 CANARY = "canary-7f3a my neighbour's diagnosis"
 FULL = LongDoc(strategy="full", max_tokens=None)
@@ -82,6 +83,52 @@ def make_run(seed: int = 0, *, model: str = "majority", labels: int = 100, redis
     )
     budget = Budget(labels=labels, draw=seed, order="stratified", unlabelled="none")
     return Run(dataset=dataset, budget=budget, model=MODELS[model], longdoc=FULL, probe=Quality(threads=1), seed=seed)
+
+
+def make_latency_run(name: str = "toy", *, redistributable: bool = True, **changes: object) -> Run:
+    """A latency Run of a BiLSTM; its name says what `time_together` does with it."""
+    probe = Latency(
+        device="cpu",
+        threads=1,
+        engine="eager",
+        scenario="single",
+        batch_size=1,
+        lengths="dataset",
+        weights="untrained",
+        reference="bilstm",
+        machine="abacus",
+    )
+    run = make_run(model="bilstm", redistributable=redistributable)
+    model = replace(MODELS["bilstm"], name=name, hidden_dim=sum(map(ord, name)))  # type: ignore[call-arg]
+    return replace(run, model=model, probe=replace(probe, **changes))  # type: ignore[arg-type]
+
+
+def time_together(
+    runs: Sequence[Run], folder_of: Callable[[str], Path], notify: Callable[[str], None], *, ledger: Path, seconds: float = 0.0
+) -> dict[str, Record | Exception]:
+    """A session that notes itself in the ledger, and does with each Run what its name says."""
+    note(ledger, f"begin {' '.join(run.run_id for run in runs)}")
+    print("printed by the session")
+    notify("the same notice")
+    answers: dict[str, Record | Exception] = {}
+    for run in runs:
+        assert folder_of(run.run_id).is_dir()
+        act = run.model.name
+        if act in ACTS:
+            ACTS[act](folder_of(run.run_id))
+        answers[run.run_id] = RuntimeError(f"cannot convert {CANARY}") if act == "fails" else make_record(run)
+    time.sleep(seconds)
+    note(ledger, f"end {' '.join(run.run_id for run in runs)}")
+    return answers
+
+
+def timer(ledger: Path, seconds: float = 0.0) -> Callable[..., dict[str, Record | Exception]]:
+    return partial(time_together, ledger=ledger, seconds=seconds)
+
+
+def sessions(ledger: Path, word: str = "begin") -> list[list[str]]:
+    """The ids of each session that began (or ended)."""
+    return [line.split()[1:] for line in ledger.read_text().splitlines() if line.startswith(word)] if ledger.exists() else []
 
 
 def make_record(run: Run, *, accuracy: float = 0.75, seconds: int = 60) -> Record:

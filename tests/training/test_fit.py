@@ -179,17 +179,27 @@ def test_batches_pad_to_their_longest_and_keep_lengths() -> None:
     assert len(training_loader(documents(4), batch_size=3, seed=0)) == 2
 
 
+def test_bfloat16_trains_with_clipping_and_keeps_float32_weights() -> None:
+    module = classifier()
+    before = [weight.detach().clone() for weight in module.parameters()]
+    done = fitting.fit(module, TRAINING, documents(), None, precision="bfloat16", device="cpu", seed=0, log=lambda step, metrics: None)
+    assert done.stop_reason == "schedule"
+    assert {weight.dtype for weight in done.classifier.parameters()} == {torch.float32}
+    assert all((old != new).any() for old, new in zip(before, done.classifier.parameters(), strict=True))
+
+
 def test_saved_weights_answer_as_the_model_did(tmp_path: Path) -> None:
     from safetensors.torch import load_file
 
     from bakeoff.data.tokens import WordVocabulary
+    from bakeoff.models import files
     from bakeoff.training import saving
 
     trained = fit().classifier
     vocabulary = WordVocabulary(words=tuple("abcdefg"))
     saving.save_neural(tmp_path, factories.make_run(model="bilstm"), ("x", "y"), trained, vocabulary)
     fresh = classifier()
-    fresh.load_state_dict(load_file(tmp_path / saving.WEIGHTS))
+    fresh.load_state_dict(load_file(tmp_path / files.WEIGHTS))
     before = fitting.predict(trained, documents(), 2, precision="float32", device="cpu")
     assert np.array_equal(before, fitting.predict(fresh, documents(), 2, precision="float32", device="cpu"))
     assert {path.name for path in tmp_path.iterdir()} == {"model.safetensors", "bakeoff.json", "vocabulary.json"}

@@ -8,13 +8,16 @@ from pathlib import Path
 from typing import Literal
 
 from bakeoff import tracking
+from bakeoff.errors import ConfigError, NotApplicable
+from bakeoff.probes.requirements import require
 from bakeoff.provenance import usable_cpus
 from bakeoff.record import Record
 from bakeoff.runner.events import Outcome
 from bakeoff.runner.inprocess import run_inprocess
 from bakeoff.runner.local import run_local
 from bakeoff.runner.progress import Progress
-from bakeoff.spec import Machine, Run
+from bakeoff.runner.sessions import run_sessions
+from bakeoff.spec import Latency, Machine, Run
 from bakeoff.store import Store
 
 Executor = Literal["local", "inprocess"]
@@ -33,33 +36,53 @@ def bake_runs(
     group: str | None = None,
     rebake_all: bool = False,
 ) -> Outcome:
-    """Bake `runs` in order, `slots` at a time, each told on standard error."""
+    """Bake `runs` in order, `slots` at a time, then the latency Runs alone, session by session; each told on standard error."""
     if not runs:
         return Outcome(baked=(), present=(), failed={}, interrupted=False)
     # Children tokenise inside their one thread a Run, and a forked tokeniser would warn about it.
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-    work = functools.partial(bake_one, machine=machine, group=group)
     progress = Progress(total=len(runs), store=store, stream=sys.stderr)
-    if executor == "inprocess":
-        return run_inprocess(runs, store=store, bake=work, share_texts=machine.share_texts, rebake_all=rebake_all, on_event=progress)
-    return run_local(
-        runs,
-        store=store,
-        bake=work,
-        slots=slots or machine.slots or default_slots(runs, machine),
-        preload=PRELOAD,
-        share_texts=machine.share_texts,
-        rebake_all=rebake_all,
-        on_event=progress,
+    timed = [run for run in runs if isinstance(run.probe, Latency)]
+    others = [run for run in runs if not isinstance(run.probe, Latency)]
+    work = functools.partial(bake_one, machine=machine, group=group)
+    outcome = Outcome(baked=(), present=(), failed={}, interrupted=False)
+    if others and executor == "inprocess":
+        outcome = run_inprocess(others, store=store, bake=work, share_texts=machine.share_texts, rebake_all=rebake_all, on_event=progress)
+    elif others:
+        outcome = run_local(
+            others,
+            store=store,
+            bake=work,
+            slots=slots or machine.slots or default_slots(others, machine),
+            preload=PRELOAD,
+            share_texts=machine.share_texts,
+            rebake_all=rebake_all,
+            on_event=progress,
+        )
+    if not timed or outcome.interrupted:
+        return outcome
+    return outcome.and_then(
+        run_sessions(
+            timed,
+            store=store,
+            bake=functools.partial(bake_together, machine=machine, group=group),
+            preload=PRELOAD,
+            share_texts=machine.share_texts,
+            rebake_all=rebake_all,
+            in_process=executor == "inprocess",
+            on_event=progress,
+        )
     )
 
 
-def check_device(machine: Machine) -> None:
-    """Raise ConfigError when a GPU is asked for by name and there is none; asking costs loading torch."""
+def check_device(machine: Machine, runs: Sequence[Run]) -> None:
+    """Raise ConfigError when a GPU is asked for by name and there is none; asking for `machine.device` costs loading torch."""
     if machine.device == "cuda":
         from bakeoff.bake import choose_device
 
         choose_device(machine)
+    if any(isinstance(run.probe, Latency) and run.probe.device == "cuda" for run in runs) and not visible_gpus():
+        raise ConfigError("probe.device=cuda, but there is no GPU here: set probe.device=cpu")
 
 
 def bake_one(run: Run, folder: Path, notify: Callable[[str], None], *, machine: Machine, group: str | None) -> Record:
@@ -67,6 +90,32 @@ def bake_one(run: Run, folder: Path, notify: Callable[[str], None], *, machine: 
     from bakeoff.bake import bake
 
     return bake(run, folder, notify, machine=machine, group=group)
+
+
+def bake_together(
+    runs: Sequence[Run],
+    folder_of: Callable[[str], Path],
+    notify: Callable[[str], None],
+    *,
+    machine: Machine,
+    group: str | None,
+) -> dict[str, Record | Exception]:
+    """`bake_latency.bake_session`, imported where it runs."""
+    from bakeoff.bake_latency import bake_session
+
+    return bake_session(runs, folder_of, notify, machine=machine, group=group)
+
+
+def check_latency(run: Run, store: Store) -> None:
+    """Raise NotApplicable for a latency Run that this machine or this store cannot answer, told before anything starts."""
+    if not isinstance(run.probe, Latency):
+        return
+    from bakeoff.bake_latency import weights_of
+
+    if run.probe.lengths == "grid" and run.probe.scenario == "offline":
+        raise NotApplicable("probe.lengths=grid times one document a call: set probe.scenario=single")
+    require(run)
+    weights_of(run, store.folder)
 
 
 def default_slots(runs: Sequence[Run], machine: Machine) -> int:

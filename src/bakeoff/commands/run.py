@@ -9,7 +9,7 @@ from typing import Any
 import hydra
 
 from bakeoff import config
-from bakeoff.commands.baking import bake_runs, check_device
+from bakeoff.commands.baking import bake_runs, check_device, check_latency
 from bakeoff.config import Composer, Job
 from bakeoff.data.checks import check
 from bakeoff.errors import BakeoffError
@@ -58,9 +58,11 @@ def run(arguments: list[str]) -> int:
 
 def _check(job: Job) -> None:
     """Raise BakeoffError when a job cannot start; a recorded one needs neither its data nor its checkpoint."""
-    if Store(default_root()).load(job.run.run_id) is None:
-        check_device(job.machine)
+    store = Store(default_root())
+    if store.load(job.run.run_id) is None:
+        check_device(job.machine, [job.run])
         check(job.run)
+        check_latency(job.run, store)
 
 
 def _bake(job: Job) -> list[str]:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Literal
 
 from bakeoff import config
-from bakeoff.commands.baking import Executor, bake_runs, check_device
+from bakeoff.commands.baking import Executor, bake_runs, check_device, check_latency
 from bakeoff.data.checks import check
 from bakeoff.errors import ConfigError, NotApplicable
 from bakeoff.runner import plan as planning
@@ -37,7 +37,7 @@ def sweep(
         if each.state == "not_applicable":
             print(f"not applicable: {each.cell.title}: {each.reason}", file=sys.stderr)
     machine, runs = config.machine_of(file, overrides), planning.to_bake(planned)
-    check_device(machine)
+    check_device(machine, runs)
     done = sum(each.state == "done" for each in planned)
     print(f"{len(runs)} Runs to bake, {done} already recorded", file=sys.stderr)
     outcome = bake_runs(
@@ -63,16 +63,17 @@ def checked_against_data(sweep: Sweep, store: Store) -> Sweep:
 
     Raises DataError for data that cannot be read, and ConfigError when no cell is left.
     """
-    cells = [cell if cell.run is None or store.load(cell.run.run_id) is not None else _checked(cell) for cell in sweep.cells]
+    cells = [cell if cell.run is None or store.load(cell.run.run_id) is not None else _checked(cell, store) for cell in sweep.cells]
     if all(cell.reason is not None for cell in cells):
         raise ConfigError(f"{sweep.path} has no cell that applies: {cells[0].reason}")
     return dataclasses.replace(sweep, cells=tuple(cells))
 
 
-def _checked(cell: Cell) -> Cell:
+def _checked(cell: Cell, store: Store) -> Cell:
     assert cell.run is not None
     try:
         check(cell.run)
+        check_latency(cell.run, store)
     except NotApplicable as reason:
         return dataclasses.replace(cell, reason=str(reason))
     return cell

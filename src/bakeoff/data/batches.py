@@ -27,6 +27,15 @@ class Batch:
         return Batch(self.ids.to(device), self.lengths, self.labels.to(device), self.rows)
 
 
+def pad(documents: Sequence[Ids], pad_id: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Ids (documents, longest), filled up with `pad_id`, and lengths (documents,), both int64 on the CPU."""
+    lengths = [len(ids) for ids in documents]
+    padded = np.full((len(documents), max(lengths)), pad_id, dtype=np.int64)
+    for line, ids in zip(padded, documents, strict=True):
+        line[: len(ids)] = ids
+    return torch.from_numpy(padded), torch.tensor(lengths)
+
+
 class Documents(Dataset[int]):
     """Row indices; collating looks the ids and labels up."""
 
@@ -41,13 +50,10 @@ class Documents(Dataset[int]):
 
     def collate(self, rows: Sequence[int]) -> Batch:
         """Pad the documents of `rows` to the longest of them."""
-        lengths = [len(self.ids[row]) for row in rows]
-        padded = np.full((len(rows), max(lengths)), self.pad_id, dtype=np.int64)
-        for line, row in zip(padded, rows, strict=True):
-            line[: len(self.ids[row])] = self.ids[row]
+        ids, lengths = pad([self.ids[row] for row in rows], self.pad_id)
         return Batch(
-            ids=torch.from_numpy(padded),
-            lengths=torch.tensor(lengths),
+            ids=ids,
+            lengths=lengths,
             labels=torch.from_numpy(self.labels[np.asarray(rows)]),
             rows=torch.tensor(rows),
         )

@@ -27,7 +27,8 @@ def check(run: spec.Run) -> None:
 
 
 def _check_length(longdoc: spec.LongDoc, model: spec.Pretrained) -> None:
-    limit = checkpoint.position_limit(_folder(model))
+    alone = model.size if model.without_checkpoint else None
+    limit = checkpoint.position_limit(_folder(model)) if alone is None else alone.positions
     if limit is None:
         return
     advice = f"use longdoc=head with longdoc.max_tokens={limit} or less"

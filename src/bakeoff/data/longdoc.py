@@ -27,10 +27,14 @@ class Reading:
 
 def read(texts: Sequence[str], tokeniser: Tokeniser, longdoc: LongDoc) -> Reading:
     """Tokenise raw texts and keep what the strategy reads; `longdoc.max_tokens` counts special tokens."""
+    return frame(tokeniser.encode(texts), tokeniser, longdoc)
+
+
+def frame(content: Sequence[Ids], tokeniser: Tokeniser, longdoc: LongDoc) -> Reading:
+    """What the strategy reads of tokenised documents, between the special tokens that their tokeniser sets around them."""
     prefix = np.asarray(tokeniser.prefix, dtype=np.int32)
     suffix = np.asarray(tokeniser.suffix, dtype=np.int32)
     n_special = len(prefix) + len(suffix)
-    content = tokeniser.encode(texts)
     room = None if longdoc.max_tokens is None else longdoc.max_tokens - n_special
     kept = [np.concatenate([prefix, ids[:room], suffix]) for ids in content]
     return Reading(ids=kept, lengths_tokens=np.asarray([len(ids) + n_special for ids in content], dtype=np.int64))

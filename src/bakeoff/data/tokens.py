@@ -1,5 +1,6 @@
 """Raw text to token ids: a checkpoint's own tokeniser, or words learned from the texts that the budget pays for."""
 
+import functools
 import hashlib
 import itertools
 import os
@@ -41,7 +42,11 @@ class Tokeniser(Protocol):
         ...
 
     def encode(self, texts: Sequence[str]) -> list[Ids]:
-        """One array of shape (tokens,) a text, uncut and without special tokens."""
+        """One array of shape (tokens,) a text, uncut and without special tokens; may come from a cache on disk."""
+        ...
+
+    def encode_now(self, texts: Sequence[str]) -> list[Ids]:
+        """What `encode` gives, from the texts themselves, as a served model would."""
         ...
 
 
@@ -71,10 +76,14 @@ class CheckpointTokeniser:
         file = cache_root() / "tokens" / f"{_texts_hash(texts, self.fingerprint)}.npz"
         if (cached := _load(file, len(texts))) is not None:
             return cached
-        encodings = self._backend.encode_batch_fast(list(texts), add_special_tokens=False)
-        arrays = [np.asarray(encoding.ids, dtype=np.int32) for encoding in encodings]
+        arrays = self.encode_now(texts)
         _save(file, arrays)
         return arrays
+
+    def encode_now(self, texts: Sequence[str]) -> list[Ids]:
+        """One array of shape (tokens,) a text."""
+        encodings = self._backend.encode_batch_fast(list(texts), add_special_tokens=False)
+        return [np.asarray(encoding.ids, dtype=np.int32) for encoding in encodings]
 
 
 @dataclass(frozen=True)
@@ -96,10 +105,16 @@ class WordVocabulary:
     def __len__(self) -> int:
         return len(self.words) + 3
 
-    def encode(self, texts: Sequence[str]) -> list[Ids]:
+    @functools.cached_property
+    def _ids(self) -> dict[str, int]:
+        return {word: i for i, word in enumerate(self.words, start=3)}
+
+    def encode_now(self, texts: Sequence[str]) -> list[Ids]:
         """One array of shape (words,) a text, never empty: a text without words is the one token EMPTY."""
-        ids = {word: i for i, word in enumerate(self.words, start=3)}
+        ids = self._ids
         return [np.asarray([ids.get(word, UNKNOWN) for word in split_words(text)] or [EMPTY], dtype=np.int32) for text in texts]
+
+    encode = encode_now
 
 
 def split_words(text: str) -> list[str]:

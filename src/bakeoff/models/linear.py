@@ -1,6 +1,7 @@
 """The cheap floors: the largest class, and TF-IDF with logistic regression."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -50,6 +51,7 @@ class TfidfClassifier:
             dtype=np.float64,
         )
         self.c = spec.c_grid[len(spec.c_grid) // 2]
+        self.n_features = 0
         self.coefficients = np.zeros((n_classes, 0))
         self.intercepts = np.zeros(n_classes)
 
@@ -58,20 +60,48 @@ class TfidfClassifier:
 
         Rows of one cluster (near-duplicates, a group) share a cross-validation fold.
         """
-        try:
-            self.vectoriser.fit([*texts, *unlabelled])
-        except ValueError:  # no text holds a word: nothing to learn but the class shares
+        self.fit_vocabulary([*texts, *unlabelled])
+        if not self.n_features:  # nothing to learn but the class shares
             self.intercepts = np.log(np.maximum(np.bincount(labels, minlength=self.n_classes), 1e-6))
             return
         features = self.vectoriser.transform(texts)
         self.c = self._choose_c(features, labels, clusters)
-        self.coefficients, self.intercepts = self._weights(features, labels, self.c)
+        coefficients, self.intercepts = self._weights(features, labels, self.c)
+        self.coefficients = np.asfortranarray(coefficients)  # its transpose is what a text's sparse row multiplies, uncopied
+
+    def fit_vocabulary(self, texts: Sequence[str]) -> None:
+        """Learn the n-grams and their IDF alone."""
+        try:
+            self.vectoriser.fit(texts)
+        except ValueError:  # no text holds a word
+            self.n_features = 0
+        else:
+            self.n_features = len(self.vectoriser.vocabulary_)
+
+    def restore(
+        self, *, coefficients: npt.NDArray[np.float64], intercepts: npt.NDArray[np.float64], vocabulary: dict[str, int], idf: Any
+    ) -> None:
+        """Take over what another classifier learned: `idf` has shape (features,), or is None where there are none."""
+        self.coefficients, self.intercepts, self.n_features = np.asfortranarray(coefficients), intercepts, len(vocabulary)
+        if vocabulary:
+            self.vectoriser.vocabulary_ = vocabulary
+            self.vectoriser.idf_ = idf
 
     def predict(self, texts: Sequence[str]) -> Probabilities:
         """Shape (texts, classes); a class without a label has probability 0."""
-        if self.coefficients.shape[1] == 0:
-            return np.tile(_softmax(self.intercepts[None, :]).astype(np.float32), (len(texts), 1))
-        return self._probabilities(self.vectoriser.transform(texts), self.coefficients, self.intercepts).astype(np.float32)
+        return self.probabilities(self.scores(self.features(texts)))
+
+    def features(self, texts: Sequence[str]) -> csr_matrix:
+        """Weighted n-grams, shape (texts, features)."""
+        return self.vectoriser.transform(texts) if self.n_features else csr_matrix((len(texts), 0))
+
+    def scores(self, features: csr_matrix) -> npt.NDArray[np.float64]:
+        """Log odds up to a constant, shape (texts, classes)."""
+        return np.asarray(features @ self.coefficients.T + self.intercepts)
+
+    def probabilities(self, scores: npt.NDArray[np.float64]) -> Probabilities:
+        """Softmax of scores, shape (texts, classes)."""
+        return _softmax(scores).astype(np.float32)
 
     @property
     def n_parameters(self) -> int:

@@ -1,15 +1,17 @@
-"""What competes: Runs that differ in nothing but dataset, number of labels, draw and seed are one candidate.
+"""What competes: quality Runs that differ in nothing but dataset, number of labels, draw and seed are one candidate.
 
-Runs are grouped by identity, not by name: two models that share a name and differ in a learning rate stay apart.
+Latency is a matter of architecture, reading and precision alone, so Runs of that probe are grouped by these; the same
+three join them to quality. Runs are grouped by identity, not by name: two models that share a name and differ in a
+learning rate stay apart.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any
 
 from bakeoff.report.frame import precision_of
-from bakeoff.spec import Run, hash_identity, identity, to_plain
+from bakeoff.spec import Latency, Run, hash_identity, identity, to_plain
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,28 +31,43 @@ class Candidate:
 
 
 def candidates(runs: Iterable[Run]) -> dict[str, Candidate]:
-    """Run id → candidate. Names and labels say only as much as tells the candidates apart."""
+    """Run id → candidate. Names and labels say only as much as tells the candidates of one probe apart."""
+    quality, latency = split_by_probe(runs)
+    return _named(quality, key=_candidate_key, settings=_settings) | _named(latency, key=served_key, settings=_architecture_settings)
+
+
+def split_by_probe(runs: Iterable[Run]) -> tuple[list[Run], list[Run]]:
+    """The Runs that ask how right a model is, and those that ask how fast it answers."""
+    every = list(runs)
+    timed = [run for run in every if isinstance(run.probe, Latency)]
+    return [run for run in every if not isinstance(run.probe, Latency)], timed
+
+
+def served_key(run: Run) -> str:
+    """What has one latency: architecture (precision with it) and reading. Quality and latency join on it, within a dataset."""
+    return hash_identity([identity(run.model, part="architecture"), identity(run.longdoc)])
+
+
+def _named(runs: Sequence[Run], *, key: Callable[[Run], str], settings: Callable[[Run], dict[str, Any]]) -> dict[str, Candidate]:
     members: dict[str, list[Run]] = {}
     for run in runs:
-        members.setdefault(_candidate_key(run), []).append(run)
-    first = {key: group[0] for key, group in members.items()}
+        members.setdefault(key(run), []).append(run)
+    first = {each: group[0] for each, group in members.items()}
     by_name: dict[str, list[str]] = {}
-    for key, run in first.items():
-        by_name.setdefault(model_name(run), []).append(key)
+    for each, run in first.items():
+        by_name.setdefault(model_name(run), []).append(each)
     found: dict[str, Candidate] = {}
     for name, keys in by_name.items():
-        settings = {key: _settings(first[key]) for key in keys}
-        varied = sorted(
-            {setting for one in settings.values() for setting in one if len({str(s.get(setting)) for s in settings.values()}) > 1}
-        )
-        readings, precisions = {first[key].longdoc.label for key in keys}, {precision_of(first[key]) for key in keys}
-        for key in keys:
-            run = first[key]
-            extra = "".join(f" · {setting.rsplit('.', 1)[-1]} {settings[key].get(setting)}" for setting in varied)
+        own = {each: settings(first[each]) for each in keys}
+        varied = sorted({setting for one in own.values() for setting in one if len({str(s.get(setting)) for s in own.values()}) > 1})
+        readings, precisions = {first[each].longdoc.label for each in keys}, {precision_of(first[each]) for each in keys}
+        for each in keys:
+            run = first[each]
+            extra = "".join(f" · {setting.rsplit('.', 1)[-1]} {own[each].get(setting)}" for setting in varied)
             reading = f" · {run.longdoc.label}" if len(readings) > 1 else ""
             precision = f" · {precision_of(run)}" if len(precisions) > 1 else ""
-            candidate = Candidate(key=key, name=name + extra, label=name + reading + precision + extra, run=run)
-            found |= {member.run_id: candidate for member in members[key]}
+            candidate = Candidate(key=each, name=name + extra, label=name + reading + precision + extra, run=run)
+            found |= {member.run_id: candidate for member in members[each]}
     return found
 
 
@@ -77,6 +94,11 @@ def _settings(run: Run) -> dict[str, Any]:
         for key, value in _flat(plain, "")
         if not key.endswith((".name", ".precision", ".checkpoint")) and "default_longdoc" not in key
     }
+
+
+def _architecture_settings(run: Run) -> dict[str, Any]:
+    hidden = ("kind", "recipe", "precision")
+    return {key: value for key, value in _flat(identity(run.model, part="architecture"), "") if key not in hidden}
 
 
 def _flat(value: Any, where: str) -> list[tuple[str, Any]]:

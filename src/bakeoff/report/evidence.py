@@ -8,15 +8,17 @@ import json
 import re
 import shlex
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from bakeoff import convert
 from bakeoff.errors import DataError
-from bakeoff.record import without_folders
+from bakeoff.record import Record, without_folders
+from bakeoff.report.candidates import candidates
 from bakeoff.report.frame import failure_text
+from bakeoff.report.selection import answers
 from bakeoff.report.summary import PREDICTIONS
 from bakeoff.spec import is_run_id, to_plain
 from bakeoff.store import FAILURE, RECORD, Store, write_atomically
@@ -46,19 +48,37 @@ class Outcome:
             words.append(f"seed={self.cell.run.seed}")
         return shlex.join(["bakeoff", "run", *words])
 
+    @property
+    def timing_command(self) -> str:
+        """The line that times this cell's model on its dataset, instead of scoring it."""
+        words = [hide_folders(word) for word in self.cell.overrides if not re.match(r"\+*(seed|budget|probe)\b", word)]
+        return shlex.join(["bakeoff", "run", *words, "probe=latency"])
+
 
 def outcomes(sweep: Sweep, store: Store) -> list[Outcome]:
     """What became of each cell, in grid order."""
-    return [_outcome(cell, store) for cell in sweep.cells]
+    known = answers((cell.run for cell in sweep.cells if cell.run is not None), store)
+    return [_outcome(cell, store, known) for cell in sweep.cells]
+
+
+def timing_commands(found: Sequence[Outcome]) -> dict[str, str]:
+    """Key of a quality candidate → the line that times its model, from the first of its cells."""
+    lines: dict[str, str] = {}
+    known = candidates(outcome.cell.run for outcome in found if outcome.cell.run is not None)
+    for outcome in found:
+        if outcome.cell.run is not None:
+            lines.setdefault(known[outcome.cell.run.run_id].key, outcome.timing_command)
+    return lines
 
 
 def write_evidence(sweeps: Sequence[Sweep], store: Store, folder: Path) -> None:
-    """Copy each Run's record and predictions to `folder/records/` and write the plan.
+    """Copy each Run's record and predictions to `folder/records/` and write the plan; raw latency samples stay behind.
 
     Raises DataError for a sweep above MOST_BYTES, before anything is written.
     """
-    for sweep in sweeps:
-        size = sum(path.stat().st_size for run in sweep.runs for path in _files(store, run.run_id))
+    kept = [_kept(sweep, store) for sweep in sweeps]
+    for sweep, run_ids in zip(sweeps, kept, strict=True):
+        size = sum(path.stat().st_size for run_id in run_ids for path in _files(store, run_id))
         if size > MOST_BYTES:
             raise DataError(
                 f"the records of {sweep.name} take {size / 1e6:.1f} MB, above the {MOST_BYTES / 1e6:.0f} MB that a repository should carry:"
@@ -66,7 +86,7 @@ def write_evidence(sweeps: Sequence[Sweep], store: Store, folder: Path) -> None:
             )
     plan = {"plan_version": PLAN_VERSION, "sweeps": [_sweep_to_plain(sweep, outcomes(sweep, store)) for sweep in sweeps]}
     target = folder / "records"
-    keep = {run.run_id for sweep in sweeps for run in sweep.runs}
+    keep = set[str]().union(*kept)
     for run_id in sorted(keep):
         _copy(store, run_id, target / run_id)
     for path in target.glob("*"):
@@ -101,10 +121,15 @@ def hide_folders(word: str) -> str:
     return re.sub(r"""(^|[='"\[,])[/~][^'",\]]*/""", r"\1", word)
 
 
-def _outcome(cell: Cell, store: Store) -> Outcome:
+def _kept(sweep: Sweep, store: Store) -> set[str]:
+    """The Runs of a sweep, and those that answered one of its questions on another machine."""
+    return {run_id for planned, records in answers(sweep.runs, store).items() for run_id in (planned, *(r.run_id for r in records))}
+
+
+def _outcome(cell: Cell, store: Store, known: Mapping[str, tuple[Record, ...]]) -> Outcome:
     if cell.run is None or cell.reason is not None:
         return Outcome(cell=cell, status="not_applicable", reason=cell.reason or "the configuration refuses this combination")
-    record = store.load(cell.run.run_id)
+    record = next(iter(known[cell.run.run_id]), None)
     if record is not None and record.status == "ok":
         return Outcome(cell=cell, status="ok", reason=None)
     if record is not None:

@@ -31,10 +31,16 @@ _STYLE = {
     "path.simplify": False,
     "text.parse_math": False,
 }
-_DASHES = (0, (4, 3))
-_BAR: dict[str, Any] = {"linewidth": 2.4, "alpha": 0.45, "solid_capstyle": "butt"}
-_DOT: dict[str, Any] = {"markeredgecolor": PAPER, "markeredgewidth": 0.8}
-_WIDTH_INCHES = 7.4
+DASHES = (0, (4, 3))
+BAR: dict[str, Any] = {"linewidth": 2.4, "alpha": 0.45, "solid_capstyle": "butt"}
+DOT: dict[str, Any] = {"markeredgecolor": PAPER, "markeredgewidth": 0.8}
+WIDTH_INCHES = 7.4
+_LABEL_GAP = 0.058
+"""Least distance of two labels, as a share of the plot's height."""
+
+
+Look = dict[str, str]
+"""Colour and marker, as Matplotlib takes them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,9 +62,9 @@ class Line:
     points: tuple[Point, ...]
 
     @property
-    def look(self) -> dict[str, Any]:
-        """Colour and marker; a colour that comes round again has another marker."""
-        return {"color": COLOURS[self.order % len(COLOURS)], "marker": MARKERS[(self.order + self.order // len(MARKERS)) % len(MARKERS)]}
+    def look(self) -> Look:
+        """Colour and marker of its place."""
+        return look_of(self.order)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,20 +75,25 @@ class Baseline:
     scores: tuple[float, ...]
 
 
+def look_of(place: int) -> Look:
+    """Colour and marker of the candidate at a place; a colour that comes round again has another marker."""
+    return {"color": COLOURS[place % len(COLOURS)], "marker": MARKERS[(place + place // len(MARKERS)) % len(MARKERS)]}
+
+
 def curves(lines: Sequence[Line], baseline: Baseline, *, ticks: dict[int, str], axis: str, salt: str) -> str:
     """The metric against the number of labels (log scale), a line a candidate with 95% bars; `ticks` names the budgets."""
-    with _style(salt):
-        figure, axes = _canvas(height_inches=4.3, axis=axis, left=0.065, right=0.74)
+    with style(salt):
+        figure, axes = canvas(height_inches=4.3, axis=axis, left=0.065, right=0.74)
         low, high = min(ticks), max(ticks)
         dodge = (high / low) ** 0.012
-        axes.plot(baseline.labels, baseline.scores, color=FAINT, linewidth=1.3, linestyle=_DASHES)
+        axes.plot(baseline.labels, baseline.scores, color=FAINT, linewidth=1.3, linestyle=DASHES)
         ends = [(baseline.scores[-1], float(baseline.labels[-1]), "largest class", FAINT)]
         for place, line in enumerate(lines):
             shift = dodge ** (place - (len(lines) - 1) / 2)
             x = [point.labels * shift for point in line.points]
             for at, point in zip(x, line.points, strict=True):
-                axes.plot([at, at], [point.low, point.high], color=line.look["color"], **_BAR)
-            axes.plot(x, [point.mean for point in line.points], linewidth=1.8, markersize=6.5, **_DOT, **line.look)
+                axes.plot([at, at], [point.low, point.high], color=line.look["color"], **BAR)
+            axes.plot(x, [point.mean for point in line.points], linewidth=1.8, markersize=6.5, **DOT, **line.look)
             ends.append((line.points[-1].mean, x[-1], line.label, line.look["color"]))
         axes.set_xscale("log")
         axes.set_xlim(low / (high / low) ** 0.06, high * (high / low) ** 0.05)
@@ -90,19 +101,19 @@ def curves(lines: Sequence[Line], baseline: Baseline, *, ticks: dict[int, str], 
         axes.set_xticks([], minor=True)
         axes.set_xlabel("labels spent, validation included (log scale)")
         axes.margins(y=0.08)
-        _end_labels(axes, ends)
-        return _svg(figure)
+        end_labels(axes, ends)
+        return as_svg(figure)
 
 
 def dots(lines: Sequence[Line], baseline: Baseline, *, axis: str, salt: str) -> str:
     """One budget: a dot with a 95% bar for each candidate, in the order given, and the baseline as a vertical line."""
-    with _style(salt):
-        figure, axes = _canvas(height_inches=1.15 + 0.36 * len(lines), axis=axis, left=0.3, right=0.97)
-        axes.axvline(baseline.scores[0], color=FAINT, linewidth=1.3, linestyle=_DASHES)
+    with style(salt):
+        figure, axes = canvas(height_inches=1.15 + 0.36 * len(lines), axis=axis, left=0.3, right=0.97)
+        axes.axvline(baseline.scores[0], color=FAINT, linewidth=1.3, linestyle=DASHES)
         for row, line in enumerate(lines):
             (point,) = line.points
-            axes.plot([point.low, point.high], [row, row], color=line.look["color"], **_BAR)
-            axes.plot([point.mean], [row], markersize=7, linestyle="none", **_DOT, **line.look)
+            axes.plot([point.low, point.high], [row, row], color=line.look["color"], **BAR)
+            axes.plot([point.mean], [row], markersize=7, linestyle="none", **DOT, **line.look)
             axes.annotate(f"{point.mean:.1f}", (point.mean, row), xytext=(0, 6), textcoords="offset points", ha="center", fontsize=8.5)
         axes.set_ylim(len(lines) - 0.4, -0.75)
         axes.set_yticks(range(len(lines)), labels=[line.label for line in lines], color=INK)
@@ -111,7 +122,7 @@ def dots(lines: Sequence[Line], baseline: Baseline, *, axis: str, salt: str) -> 
         axes.grid(visible=True, axis="x")
         foot = (baseline.scores[0], 0)
         axes.annotate("largest class", foot, xycoords=("data", "axes fraction"), xytext=(4, 4), textcoords="offset points", color=FAINT)
-        return _svg(figure)
+        return as_svg(figure)
 
 
 def inline(svg: str, *, name: str) -> str:
@@ -130,17 +141,18 @@ def inline(svg: str, *, name: str) -> str:
     return svg.strip()
 
 
-def _style(salt: str) -> Any:
+def style(salt: str) -> Any:
     """Matplotlib's defaults under this module's look, whatever the user's own settings; `salt` makes ids in the SVG repeat."""
     import matplotlib.style
 
     return matplotlib.style.context(["default", _STYLE | {"svg.hashsalt": salt}])
 
 
-def _canvas(*, height_inches: float, axis: str, left: float, right: float) -> tuple[Any, Any]:
+def canvas(*, height_inches: float, axis: str, left: float, right: float) -> tuple[Any, Any]:
+    """A figure and its axes, `left` and `right` as shares of the width, with the y axis named above them."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(_WIDTH_INCHES, height_inches))
+    figure = Figure(figsize=(WIDTH_INCHES, height_inches))
     top, bottom = 1 - 0.32 / height_inches, 0.55 / height_inches
     axes = figure.add_axes((left, bottom, right - left, top - bottom))
     axes.set_title(axis, loc="left", color=FAINT, fontsize=9.5, pad=8)
@@ -151,15 +163,14 @@ def _canvas(*, height_inches: float, axis: str, left: float, right: float) -> tu
     return figure, axes
 
 
-def _end_labels(axes: Any, ends: Sequence[tuple[float, float, str, str]]) -> None:
-    """Write each line's label to the right of the plot, moved apart where they would overlap."""
-    low, high = axes.get_ylim()
-    gap = (high - low) * 0.058
+def end_labels(axes: Any, ends: Sequence[tuple[float, float, str, str]]) -> None:
+    """Write each line's label to the right of the plot, moved apart where they would overlap; an end is (y, x, label, colour)."""
+    low, high = (axes.transData.transform((1, y))[1] for y in axes.get_ylim())
     ends = sorted(ends)
-    places = [end[0] for end in ends]
+    places = [(axes.transData.transform((1, end[0]))[1] - low) / (high - low) for end in ends]
     for _ in range(200):
         for i in range(1, len(places)):
-            overlap = places[i - 1] + gap - places[i]
+            overlap = places[i - 1] + _LABEL_GAP - places[i]
             if overlap > 1e-9:
                 places[i - 1] -= overlap / 2
                 places[i] += overlap / 2
@@ -168,15 +179,15 @@ def _end_labels(axes: Any, ends: Sequence[tuple[float, float, str, str]]) -> Non
             label,
             xy=(x, score),
             xytext=(1.035, place),
-            textcoords=("axes fraction", "data"),
+            textcoords="axes fraction",
             va="center",
             color=FAINT if colour == FAINT else INK,
             arrowprops={"arrowstyle": "-", "color": colour, "linewidth": 0.9, "shrinkA": 2, "shrinkB": 4, "alpha": 0.8},
         )
-    axes.set_ylim(min(low, places[0] - gap / 2), max(high, places[-1] + gap / 2))
 
 
-def _svg(figure: Any) -> str:
+def as_svg(figure: Any) -> str:
+    """The figure as SVG text without a date or a maker."""
     out = io.StringIO()
     unsaid = {"Date": None, "Creator": None, "Format": None, "Type": None}
     figure.savefig(out, format="svg", bbox_inches="tight", pad_inches=0.08, metadata=unsaid)

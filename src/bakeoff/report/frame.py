@@ -10,7 +10,7 @@ from typing import Any, Literal
 from bakeoff import convert
 from bakeoff.errors import ConfigError
 from bakeoff.record import Record
-from bakeoff.spec import Run
+from bakeoff.spec import Latency, Run
 from bakeoff.store import Store
 
 COLUMNS: tuple[str, ...] = (
@@ -22,7 +22,7 @@ COLUMNS: tuple[str, ...] = (
 )
 TABLE_COLUMNS: tuple[str, ...] = (
     *("run_id", "status", "dataset", "fold", "budget", "seed", "model", "longdoc"),
-    *("accuracy", "macro_f1", "loss", "collapsed", "train_seconds", "error"),
+    *("accuracy", "macro_f1", "loss", "collapsed", "train_seconds", "engine", "latency_p50_ms", "latency_p95_ms", "error"),
 )
 _WIDEST_CELL = 60
 
@@ -43,9 +43,9 @@ def sort_rows(rows: Iterable[Row]) -> list[Row]:
 
 def record_row(record: Record) -> Row:
     """The row of a finished Run."""
-    test = record.quality.get("test")
+    test, facts, values = record.quality.get("test"), record.latency, _run_values(record.run)
     return _row(
-        _run_values(record.run),
+        values,
         run_id=record.run_id,
         question_id=record.question_id,
         status=record.status,
@@ -58,8 +58,13 @@ def record_row(record: Record) -> Row:
         ece=test.ece if test else None,
         collapsed=test.collapsed if test else None,
         truncated_fraction=record.data.truncated_fraction,
-        train_seconds=record.training.seconds,
+        train_seconds=None if facts else record.training.seconds,
         tokens_per_second=record.training.tokens_per_second,
+        batch_size=facts.batch_size if facts else values["batch_size"],
+        latency_p50_ms=facts.p50_ms if facts else None,
+        latency_p95_ms=facts.p95_ms if facts else None,
+        latency_p99_ms=facts.p99_ms if facts else None,
+        session_id=facts.session_id if facts else None,
         params_total=record.size.parameters_total if record.size else None,
         machine=machine_name(record),
         device=record.machine.device,
@@ -118,18 +123,24 @@ def render(rows: Sequence[Row], format: Format) -> str:
 
 
 def _run_values(run: Run) -> Row:
+    probe = run.probe
+    # An untrained model is its architecture: whatever budget and seed its Run carries is no part of the question.
+    untrained = isinstance(probe, Latency) and probe.weights == "untrained"
     return {
         "dataset": run.dataset.name,
         "dataset_fingerprint": run.dataset.fingerprint,
         "fold": run.dataset.fold,
-        "budget": str(run.budget.labels),
-        "draw": run.budget.draw,
-        "seed": run.seed,
+        "budget": None if untrained else str(run.budget.labels),
+        "draw": None if untrained else run.budget.draw,
+        "seed": None if untrained else run.seed,
         "model": run.model.name,
         "longdoc": run.longdoc.label,
         "precision": precision_of(run),
-        "probe": run.probe.kind,
-        "threads": run.probe.threads,
+        "probe": probe.kind,
+        "threads": probe.threads,
+        "engine": probe.engine if isinstance(probe, Latency) else None,
+        "scenario": probe.scenario if isinstance(probe, Latency) else None,
+        "batch_size": probe.batch_size if isinstance(probe, Latency) else None,
     }
 
 
@@ -145,7 +156,7 @@ def _row(values: Row, **more: Any) -> Row:
 
 def _order(row: Row) -> tuple[Any, ...]:
     budget = float("inf") if row["budget"] in (None, "all") else float(row["budget"])
-    text = [row[column] or "" for column in ("model", "longdoc", "precision")]
+    text = [row[column] or "" for column in ("model", "longdoc", "precision", "probe", "engine", "scenario")]
     numbers = [-1 if row[column] is None else row[column] for column in ("draw", "seed")]
     return (row["dataset"] or "", -1 if row["fold"] is None else row["fold"], budget, *text, *numbers, row["run_id"] or "")
 

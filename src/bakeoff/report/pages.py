@@ -2,16 +2,21 @@
 
 import re
 import shlex
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from bakeoff.record import Record
-from bakeoff.report import figures, frame, trust, view, words
-from bakeoff.report.evidence import Outcome, hide_folders, outcomes, read_evidence, write_evidence
-from bakeoff.report.summary import Section, Standing, Table, sections
+from bakeoff.report import figures, frame, latency_words, trust, view, words
+from bakeoff.report.candidates import candidates
+from bakeoff.report.charts import section_figure
+from bakeoff.report.costs import Prices
+from bakeoff.report.evidence import Outcome, hide_folders, outcomes, read_evidence, timing_commands, write_evidence
+from bakeoff.report.latency_blocks import latency_blocks
+from bakeoff.report.selection import answers
+from bakeoff.report.summary import Section, sections
+from bakeoff.report.timing import Session, sessions
 from bakeoff.spec import Run
 from bakeoff.store import Store, write_atomically
 from bakeoff.sweep import Sweep
@@ -19,34 +24,29 @@ from bakeoff.sweep import Sweep
 __all__ = ["read_evidence", "write_evidence", "write_report"]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Figure:
-    """A figure of one section: its file name under `figures/`, what it shows in a sentence, and the SVG."""
-
-    file: str
-    caption: str
-    svg: str
-
-
-def write_report(sweeps: Sequence[Sweep], store: Store, folder: Path, *, command: str) -> Path:
+def write_report(sweeps: Sequence[Sweep], store: Store, folder: Path, *, command: str, prices: Prices | None = None) -> Path:
     """Write the page of these sweeps, under the first one's name, and return the path of its README.md.
 
-    `command` is the line that makes this page again. The same records give the same bytes.
-    Raises DataError where saved predictions are missing or contradict their record.
+    `command` is the line that makes this page again; without `prices` no money is told. The same records give the same
+    bytes. Raises DataError where saved predictions are missing or contradict their record.
     """
     runs = list({run.run_id: run for sweep in sweeps for run in sweep.runs}.values())
     found = [outcome for sweep in sweeps for outcome in outcomes(sweep, store)]
-    records = [record for run in runs if (record := store.load(run.run_id)) is not None]
+    answered = answers(runs, store)
+    records = list({record.run_id: record for given in answered.values() for record in given}.values())
     parts = sections(runs, store)
-    drawn = {part.title: figure for part in parts if (figure := _figure(part)) is not None}
-    context = _context(sweeps, runs, found, records, parts, command=command) | {"figures": drawn}
+    timed = sessions(records, candidates([*runs, *(record.run for record in records)]))
+    drawn = {part.title: figure for part in parts if (figure := section_figure(part)) is not None}
+    blocks = latency_blocks(parts, timed, store, commands=timing_commands(found), prices=prices)
+    context = _context(sweeps, runs, found, answered, parts, timed, command=command) | {"figures": drawn, "blocks": blocks}
     write_atomically(folder / "README.md", _templates().get_template("README.md.j2").render(context))
     write_atomically(folder / "index.html", _templates().get_template("index.html.j2").render(context))
     write_atomically(folder / "records.csv", frame.render(_rows(runs, store, records), "csv") + "\n")
-    for figure in drawn.values():
+    every = [*drawn.values(), *(figure for block in blocks for figure in block.figures)]
+    for figure in every:
         write_atomically(folder / "figures" / figure.file, figure.svg)
     for old in (folder / "figures").glob("*.svg"):
-        if old.name not in {figure.file for figure in drawn.values()}:
+        if old.name not in {figure.file for figure in every}:
             old.unlink()
     return folder / "README.md"
 
@@ -55,16 +55,18 @@ def _context(
     sweeps: Sequence[Sweep],
     runs: Sequence[Run],
     found: Sequence[Outcome],
-    records: Sequence[Record],
+    answered: Mapping[str, Sequence[Record]],
     parts: Sequence[Section],
+    timed: Sequence[Session],
     *,
     command: str,
 ) -> dict[str, Any]:
+    records = [record for given in answered.values() for record in given]
     return {
         "sweeps": sweeps,
         "paths": [hide_folders(sweep.path) for sweep in sweeps],
         "command": shlex.join(hide_folders(word) for word in shlex.split(command)),
-        "answers": [words.answer(part, table) for part in parts for table in part.tables],
+        "answers": [words.answer(part, table) for part in parts for table in part.tables] + latency_words.answers(timed),
         "caution": words.caution(parts),
         "notes": trust.notes(records),
         "warnings": trust.warnings(records, parts),
@@ -72,10 +74,17 @@ def _context(
         "diagnostics": view.diagnostics(runs, records),
         "troubles": view.troubles(runs, found),
         "outcomes": found,
-        "counts": f"{len(records)} of {words.count(len(runs), 'Run')}",
+        "counts": f"{sum(map(bool, answered.values()))} of {words.count(len(runs), 'Run')}",
         "provenance": trust.provenance(records),
-        "scores": {record.run_id: words.percent(record.quality["test"].accuracy) for record in records if "test" in record.quality},
-        "reading_guide": words.READING_GUIDE,
+        "scores": {
+            run_id: words.percent(given[0].quality["test"].accuracy)
+            for run_id, given in answered.items()
+            if given and "test" in given[0].quality
+        },
+        "medians": {
+            run_id: words.three_digits(given[0].latency.p50_ms) for run_id, given in answered.items() if given and given[0].latency
+        },
+        "reading_guide": words.reading_guide(timed=bool(timed)),
         "view": view,
         "words": words,
     }
@@ -84,48 +93,6 @@ def _context(
 def _rows(runs: Sequence[Run], store: Store, records: Sequence[Record]) -> list[frame.Row]:
     failures = [failure for run in runs if (failure := store.failure(run.run_id)) is not None]
     return frame.sort_rows([frame.record_row(record) for record in records] + [frame.failure_row(failure) for failure in failures])
-
-
-def _figure(section: Section) -> Figure | None:
-    """Curves where there are several budgets, dots for one; None where only the largest class was scored."""
-    order = _order(section)
-    lines = [line for key, place in order.items() if (line := _line(section, key, place)) is not None]
-    if not lines:
-        return None
-    metric = words.METRIC_NAMES[section.metric]
-    axis = f"{metric[0].upper()}{metric[1:]} on {words.count(section.n_test, 'test row')}, % (bars: 95% intervals)"
-    baseline = figures.Baseline(
-        labels=tuple(table.n_labels for table in section.tables), scores=tuple(100 * table.baseline for table in section.tables)
-    )
-    if len(section.tables) > 1:
-        ticks = {table.n_labels: f"all {table.n_labels:,}" if table.labels == "all" else f"{table.n_labels:,}" for table in section.tables}
-        svg = figures.curves(lines, baseline, ticks=ticks, axis=axis, salt=section.slug)
-        caption = f"{section.title}: {metric} against the number of labels."
-    else:
-        lines.sort(key=lambda line: -line.points[0].mean)
-        svg = figures.dots(lines, baseline, axis=axis, salt=section.slug)
-        caption = f"{section.title}: {metric} at {words.budget(section.tables[0])}."
-    return Figure(file=f"{section.slug}-{section.metric.replace('_', '-')}.svg", caption=caption, svg=svg)
-
-
-def _order(section: Section) -> dict[str, int]:
-    """Candidates by key, in the order of the page's Runs, which fixes colours; without the majority model."""
-    keys = dict.fromkeys(candidate.key for candidate in section.candidates.values() if candidate.kind != "majority")
-    return {key: place for place, key in enumerate(keys)}
-
-
-def _line(section: Section, key: str, place: int) -> figures.Line | None:
-    standings = [(table, standing) for table in section.tables for standing in table.scored if standing.candidate.key == key]
-    if not standings:
-        return None
-    points = tuple(_point(table, standing) for table, standing in standings)
-    return figures.Line(label=standings[0][1].candidate.label, order=place, points=points)
-
-
-def _point(table: Table, standing: Standing) -> figures.Point:
-    estimate = standing.estimate
-    assert estimate is not None
-    return figures.Point(labels=table.n_labels, mean=100 * estimate.mean, low=100 * estimate.low, high=100 * estimate.high)
 
 
 def markdown(text: object) -> str:
@@ -140,6 +107,16 @@ def markdown_code(text: object) -> str:
     return "`" + " ".join(str(text).split()).replace("`", "'").replace("|", "\\|") + "`"
 
 
+def bracket_below(cell: str) -> Any:
+    """HTML of a cell, the bracket behind a number on a line of its own, so that columns stay narrow."""
+    from markupsafe import Markup, escape
+
+    value, bracket, rest = cell.partition(" (")
+    if not bracket or not cell.endswith(")"):
+        return escape(cell)
+    return Markup('{}<small class="below">({}</small>').format(value, rest)
+
+
 @cache
 def _templates() -> Any:
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -152,5 +129,5 @@ def _templates() -> Any:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.filters |= {"md": markdown, "code": markdown_code, "inline_svg": figures.inline}
+    environment.filters |= {"md": markdown, "code": markdown_code, "inline_svg": figures.inline, "bracket_below": bracket_below}
     return environment

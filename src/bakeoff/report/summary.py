@@ -10,7 +10,7 @@ import numpy as np
 from bakeoff.errors import DataError
 from bakeoff.record import Record, SplitQuality
 from bakeoff.report import stats
-from bakeoff.report.candidates import Candidate, candidates
+from bakeoff.report.candidates import Candidate, candidates, split_by_probe
 from bakeoff.report.stats import Answers, Estimate, Metric
 from bakeoff.spec import Dataset, Run, hash_identity, identity
 from bakeoff.store import Store
@@ -95,11 +95,12 @@ class Section:
 
 
 def sections(runs: Sequence[Run], store: Store) -> list[Section]:
-    """What the store holds for these Runs, datasets in the Runs' order; datasets without a score are left out.
+    """What the store holds for the quality Runs among these, datasets in the Runs' order; those without a score are left out.
 
     Raises DataError where saved predictions and record disagree.
     """
     by_dataset: dict[str, list[Run]] = {}
+    runs, _ = split_by_probe(runs)
     for run in runs:
         by_dataset.setdefault(hash_identity(identity(run.dataset)), []).append(run)
     known = candidates(runs)

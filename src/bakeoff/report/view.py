@@ -5,13 +5,13 @@ from dataclasses import dataclass
 
 from bakeoff.record import Record
 from bakeoff.report import words
+from bakeoff.report.blocks import ABSENT
 from bakeoff.report.candidates import candidates
 from bakeoff.report.evidence import Outcome, hide_folders
 from bakeoff.report.frame import precision_of
 from bakeoff.report.summary import Section, Standing, Table, on_test
-from bakeoff.spec import FOLDS, Run
+from bakeoff.spec import FOLDS, Latency, Run
 
-ABSENT = "–"
 STATUS_NAMES = {"failed": "failed", "diverged": "diverged", "missing": "not run", "not_applicable": "not applicable"}
 
 
@@ -196,11 +196,11 @@ def unlabelled(section: Section) -> str:
 
 
 def diagnostics(runs: Sequence[Run], records: Iterable[Record]) -> list[Trouble]:
-    """Signs of trouble in Runs that have a score; the majority model shows them by definition."""
+    """Signs of trouble in quality Runs that have a score; the majority model shows them by definition."""
     known = candidates(runs)
     grouped: dict[tuple[str, str], dict[int, str]] = {}
     for record in records:
-        if record.run.model.kind == "majority" or record.status != "ok":
+        if record.latency is not None or record.run.model.kind == "majority" or record.status != "ok":
             continue
         signs: dict[str, str] = {diagnostic.code: diagnostic.message for diagnostic in record.training.diagnostics}
         if "test" in record.quality and on_test(record).collapsed:
@@ -217,7 +217,7 @@ def diagnostics(runs: Sequence[Run], records: Iterable[Record]) -> list[Trouble]
 
 
 def troubles(runs: Sequence[Run], found: Iterable[Outcome]) -> list[Trouble]:
-    """Cells without a score, with the reason, seeds together."""
+    """Cells without an answer, with the reason, seeds together."""
     known = candidates(runs)
     grouped: dict[tuple[str, str, str], list[int]] = {}
     for outcome in found:
@@ -229,7 +229,7 @@ def troubles(runs: Sequence[Run], found: Iterable[Outcome]) -> list[Trouble]:
         else:
             what = " ".join(hide_folders(override) for override in outcome.cell.overrides if not override.startswith("seed="))
         seeds = grouped.setdefault((what, STATUS_NAMES[outcome.status], outcome.reason or ""), [])
-        if run is not None and run.seed not in seeds:
+        if run is not None and run.seed not in seeds and not _untrained(run):
             seeds.append(run.seed)
     order = list(STATUS_NAMES.values())
     rows = [Trouble(what=_with_seeds(what, seeds), status=status, reason=reason) for (what, status, reason), seeds in grouped.items()]
@@ -239,7 +239,16 @@ def troubles(runs: Sequence[Run], found: Iterable[Outcome]) -> list[Trouble]:
 def _what(run: Run, label: str) -> str:
     fold = "" if run.dataset.fold is None else f", fold {run.dataset.fold}"
     labels = "all" if run.budget.labels == "all" else f"{run.budget.labels:,}"
-    return f"{run.dataset.name}{fold} · {label} · {labels} labels"
+    what = [f"{run.dataset.name}{fold}", label]
+    if isinstance(run.probe, Latency):
+        what.append(f"latency on {run.probe.device}, {words.count(run.probe.threads, 'thread')}, {run.probe.engine.replace('_', ' ')}")
+        what.append(f"{run.probe.scenario}{', by length' if run.probe.lengths == 'grid' else ''}")
+    return " · ".join(what if _untrained(run) else [*what, f"{labels} labels"])
+
+
+def _untrained(run: Run) -> bool:
+    """Whether labels and seed are no part of the question."""
+    return isinstance(run.probe, Latency) and run.probe.weights == "untrained"
 
 
 def _with_seeds(what: str, seeds: Sequence[int]) -> str:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from bakeoff.report.blocks import ABSENT
 from bakeoff.report.stats import Estimate, Metric
 from bakeoff.report.summary import FLOORS, Section, Standing, Table
 
@@ -18,8 +19,8 @@ READING_GUIDE = (
     "not tell the two apart. Intervals are not corrected for comparing several models, and the best of several looks a little better "
     "than it is.",
     "Collapsed Runs (one answer for every row) are counted and stay in the mean; failed and diverged Runs are counted and have no score.",
-    "This page weighs how right the models are. What they cost to serve is not measured here.",
 )
+QUALITY_ALONE = "This page weighs how right the models are. What they cost to serve is not measured here."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,6 +29,11 @@ class Answer:
 
     lead: str
     rest: str
+
+
+def reading_guide(*, timed: bool) -> tuple[str, ...]:
+    """How to read the tables of scores, which say so where latency is not measured."""
+    return READING_GUIDE if timed else (*READING_GUIDE, QUALITY_ALONE)
 
 
 def percent(share: float) -> str:
@@ -44,6 +50,19 @@ def points(share: float) -> str:
 def signless_zero(text: str) -> str:
     """`-0.0` is nothing that a reader should wonder about."""
     return text[1:] if text.startswith("-") and float(text) == 0 else text
+
+
+def three_digits(value: float | None) -> str:
+    """A measured size to three digits: `0.412`, `1.23`, `12.3`, `1,234`; a dash for null."""
+    if value is None:
+        return ABSENT
+    if value == 0:
+        return "0"
+    size = abs(value)
+    for below, digits in ((0.01, 5), (0.0995, 4), (0.9995, 3), (9.995, 2), (99.95, 1)):
+        if size < below:
+            return f"{value:.{digits}f}"
+    return f"{value:,.0f}"
 
 
 def count(n: int, noun: str) -> str:

@@ -26,27 +26,26 @@ End = Finished | Present | Failed | Waiting
 
 @dataclass(frozen=True, kw_only=True)
 class Task:
-    """A Run to bake and all that a fresh process needs for it."""
+    """A Run to bake, and what there is to know about it."""
 
     run: Run
     store: Store
-    bake: Bake
     share_texts: bool
     replaces_ns: int | None
     """Modification time of the record that a new one is to replace; null where a record means there is nothing to do."""
 
 
-def tasks(runs: Sequence[Run], *, store: Store, bake: Bake, share_texts: bool, rebake_all: bool) -> list[Task]:
+def tasks(runs: Sequence[Run], *, store: Store, share_texts: bool, rebake_all: bool) -> list[Task]:
     """A Task a Run, each Run once. With `rebake_all`, records that stand now (not those made later) are replaced."""
 
     def task(run: Run) -> Task:
         replaces_ns = _recorded_ns(store, run.run_id) if rebake_all else None
-        return Task(run=run, store=store, bake=bake, share_texts=share_texts, replaces_ns=replaces_ns)
+        return Task(run=run, store=store, share_texts=share_texts, replaces_ns=replaces_ns)
 
     return [task(run) for run in {run.run_id: run for run in runs}.values()]
 
 
-def attempt(task: Task, tell: Callable[[Started | Notice], None], *, log: bool) -> End:
+def attempt(task: Task, bake: Bake, tell: Callable[[Started | Notice], None], *, log: bool) -> End:
     """Try a Run once, tell its start and notices, and return its end.
 
     `log` sends this process's output to the Run's `log.txt`. Raises nothing but KeyboardInterrupt.
@@ -60,14 +59,11 @@ def attempt(task: Task, tell: Callable[[Started | Notice], None], *, log: bool) 
                 return Present(run=task.run)
             tell(Started(run=task.run))
             try:
-                record = _bake(task, lambda text: tell(Notice(text=text)), log)
+                record = _bake(task, bake, lambda text: tell(Notice(text=text)), log)
             except KeyboardInterrupt:
                 raise
             except BaseException as error:
-                described = failure.describe(error, private=failure.is_private(task.run, share_texts=task.share_texts))
-                if log:
-                    print(described, file=sys.stderr, flush=True)
-                return write_down(task, described)
+                return failed(task, error, log=log)
     except Locked:
         return Waiting(run=task.run)
     except OSError as error:  # the lock itself: a full or read-only disk
@@ -92,6 +88,14 @@ def is_locked(store: Store, run_id: str) -> bool:
         return True
 
 
+def failed(task: Task, error: BaseException, *, log: bool) -> Failed:
+    """Write down the error that ended a Run; `log` prints it too, to wherever this process's errors go."""
+    described = failure.describe(error, private=failure.is_private(task.run, share_texts=task.share_texts))
+    if log:
+        print(described, file=sys.stderr, flush=True)
+    return write_down(task, described)
+
+
 def write_down(task: Task, described: Described) -> Failed:
     """Write `failure.json`; where even that fails (a full disk), the message says so."""
     message, written = described.message, True
@@ -103,25 +107,23 @@ def write_down(task: Task, described: Described) -> Failed:
     return Failed(run=task.run, type_=described.type_, message=message, written=written)
 
 
-def _bake(task: Task, notify: Notify, log: bool) -> Record:
-    folder = task.store.folder(task.run.run_id)
-    _clear(task, folder)
-    folder.mkdir(parents=True, exist_ok=True)
+def _bake(task: Task, bake: Bake, notify: Notify, log: bool) -> Record:
+    folder = clear(task)
     if log:
-        _redirect_output(folder / LOG, task.run)
-    record = task.bake(task.run, folder, notify)
+        redirect_output(folder / LOG, task.run)
+    record = bake(task.run, folder, notify)
     if record.run_id != task.run.run_id:
         raise RuntimeError(f"bake answered {record.run_id} when asked {task.run.run_id}")
     task.store.write_record(record)
     return record
 
 
-def _clear(task: Task, folder: Path) -> None:
-    """Remove what an unfinished attempt left. A record, even one of another version of bakeoff, is never deleted."""
+def clear(task: Task) -> Path:
+    """A Run's folder, without what an unfinished attempt left; a record, even of another version, is never deleted."""
+    folder = task.store.folder(task.run.run_id)
     if (folder / RECORD).exists():
         task.store.set_aside(task.run.run_id)
-    if not folder.is_dir():
-        return
+    folder.mkdir(parents=True, exist_ok=True)
     for path in folder.iterdir():
         if path.name in (FAILURE, LOG):
             continue
@@ -129,9 +131,11 @@ def _clear(task: Task, folder: Path) -> None:
             shutil.rmtree(path)
         else:
             path.unlink()
+    return folder
 
 
-def _redirect_output(log: Path, run: Run) -> None:
+def redirect_output(log: Path, run: Run) -> None:
+    """Let this process and those that it starts write to a Run's log from now on."""
     sys.stdout.flush()
     sys.stderr.flush()
     handle = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)

@@ -1,4 +1,4 @@
-"""What the fresh process of one Run does."""
+"""What a fresh process does: bake, tell how it goes, and leave."""
 
 import contextlib
 import faulthandler
@@ -7,22 +7,33 @@ import os
 import signal
 import sys
 import threading
+from collections.abc import Callable
 from multiprocessing.connection import Connection
 from typing import Any
 
 from bakeoff.runner import failure
-from bakeoff.runner.attempt import Task, attempt
+from bakeoff.runner.attempt import Bake, Task, attempt
 from bakeoff.runner.events import Event, Failed
 
+Work = Callable[[Callable[[Event], None]], int]
+"""Tells events, and returns the exit code. Must be picklable."""
 
-def main(task: Task, channel: Connection) -> None:
-    """Try the Run, send notices and the end through `channel`, and leave."""
+
+def one(task: Task, bake: Bake, tell: Callable[[Event], None]) -> int:
+    """Try one Run."""
+    end = attempt(task, bake, tell, log=True)
+    tell(end)
+    return 1 if isinstance(end, Failed) else 0
+
+
+def main(work: Work, private: bool, channel: Connection) -> None:
+    """Do the work, send what it tells through `channel`, and leave; `private` keeps texts out of what threads print."""
     # Ctrl-C reaches the whole process group; the parent stops its children itself.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     faulthandler.enable(file=2)
     threading.Thread(target=_die_with_parent, daemon=True).start()
-    if failure.is_private(task.run, share_texts=task.share_texts):
+    if private:
         _withhold_uncaught_messages()
     sending, code = threading.Lock(), 1
 
@@ -31,9 +42,7 @@ def main(task: Task, channel: Connection) -> None:
             channel.send(event)
 
     try:
-        end = attempt(task, send, log=True)
-        send(end)
-        code = 1 if isinstance(end, Failed) else 0
+        code = work(send)
     finally:
         for stream in (sys.stdout, sys.stderr):
             with contextlib.suppress(OSError, ValueError):

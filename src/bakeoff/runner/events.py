@@ -23,6 +23,8 @@ class Finished:
     status: Status
     accuracy: float | None
     """Test accuracy from 0 to 1; null for a record without it."""
+    p50_ms: float | None = None
+    """Median latency; null for a record without it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,6 +74,15 @@ class Outcome:
     """Id → type and message."""
     interrupted: bool
 
+    def and_then(self, later: "Outcome") -> "Outcome":
+        """This one and what came after it."""
+        return Outcome(
+            baked=self.baked + later.baked,
+            present=self.present + later.present,
+            failed=self.failed | later.failed,
+            interrupted=later.interrupted,
+        )
+
 
 @dataclass(kw_only=True)
 class Tally:
@@ -107,4 +118,10 @@ class Tally:
 def finished(record: Record, *, seconds: float) -> Finished:
     """The event for a record just written."""
     test = record.quality.get("test")
-    return Finished(run=record.run, seconds=seconds, status=record.status, accuracy=test.accuracy if test else None)
+    return Finished(
+        run=record.run,
+        seconds=seconds,
+        status=record.status,
+        accuracy=test.accuracy if test else None,
+        p50_ms=record.latency.p50_ms if record.latency else None,
+    )

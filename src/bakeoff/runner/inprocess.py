@@ -26,15 +26,15 @@ def run_inprocess(
 ) -> Outcome:
     """The contract of `local.run_local` without processes: what one Run leaves in memory, the next one meets."""
     tally = Tally(on_event=on_event)
-    pending = deque(tasks(runs, store=store, bake=bake, share_texts=share_texts, rebake_all=rebake_all))
+    pending = deque(tasks(runs, store=store, share_texts=share_texts, rebake_all=rebake_all))
     waiting: set[str] = set()
-    with _term_interrupts():
+    with term_interrupts():
         try:
             while pending:
                 task = pending.popleft()
                 while task.run.run_id in waiting and is_locked(store, task.run.run_id):
                     time.sleep(_RETRY_SECONDS)
-                end = attempt(task, tally.add, log=False)
+                end = attempt(task, bake, tally.add, log=False)
                 tally.add(end)
                 if isinstance(end, Waiting):
                     waiting.add(task.run.run_id)
@@ -45,7 +45,7 @@ def run_inprocess(
 
 
 @contextlib.contextmanager
-def _term_interrupts() -> Iterator[None]:
+def term_interrupts() -> Iterator[None]:
     """SIGTERM raises KeyboardInterrupt, as SIGINT does."""
     if threading.current_thread() is not threading.main_thread():
         yield

@@ -1,30 +1,23 @@
 """Runs on this machine, each in a fresh process of a fork server that has the heavy imports done."""
 
-import multiprocessing.forkserver
-import os
-import signal
-import threading
+import functools
+import multiprocessing
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
-from types import FrameType
 
 from bakeoff.runner import child, failure
 from bakeoff.runner.attempt import Bake, End, Task, is_locked, stands, tasks, write_down
 from bakeoff.runner.events import Event, Notice, Outcome, Present, Started, Tally, Waiting, finished
+from bakeoff.runner.processes import FORK_SERVER_DIED, GRACE_SECONDS, STOPPED_FROM_OUTSIDE, Interrupt, start_fork_server
 from bakeoff.spec import Run
 from bakeoff.store import Locked, Store
 
 _RETRY_SECONDS = 0.5
 """How often a Run that another process bakes is looked at, once nothing else is left."""
-_GRACE_SECONDS = 3.0
-_FORK_SERVER_DIED = 255
-"""The exit code that multiprocessing gives a child of which it will hear no more."""
-_STOPPED_FROM_OUTSIDE = (-signal.SIGTERM, -signal.SIGINT, -signal.SIGHUP, _FORK_SERVER_DIED)
-"""Exit codes of children when somebody stops the whole process group."""
 
 
 def run_local(
@@ -44,10 +37,10 @@ def run_local(
     at once and fails alone. A Run that another process bakes is left until last. With `rebake_all` a recorded Run's
     folder goes to `.old/` when its turn comes. SIGINT and SIGTERM stop the children and give an interrupted Outcome.
     """
-    _start_fork_server(preload)
-    todo = tasks(runs, store=store, bake=bake, share_texts=share_texts, rebake_all=rebake_all)
-    with _Interrupt() as interrupt:
-        pool = _Pool(slots=slots, interrupt=interrupt, tally=Tally(on_event=on_event), pending=deque(todo))
+    start_fork_server(preload)
+    todo = tasks(runs, store=store, share_texts=share_texts, rebake_all=rebake_all)
+    with Interrupt() as interrupt:
+        pool = _Pool(bake=bake, slots=slots, interrupt=interrupt, tally=Tally(on_event=on_event), pending=deque(todo))
         try:
             pool.work()
         finally:
@@ -67,8 +60,9 @@ class _Child:
 
 @dataclass(kw_only=True)
 class _Pool:
+    bake: Bake
     slots: int
-    interrupt: "_Interrupt"
+    interrupt: Interrupt
     tally: Tally
     pending: deque[Task]
     waiting: deque[Task] = field(default_factory=deque)
@@ -98,7 +92,7 @@ class _Pool:
         """End every child still at work: asked first, killed after a grace. What it had finished counts."""
         for each in self.children:
             each.process.terminate()
-        deadline = time.monotonic() + _GRACE_SECONDS
+        deadline = time.monotonic() + GRACE_SECONDS
         for each in self.children:
             each.process.join(max(0.0, deadline - time.monotonic()))
             if each.process.exitcode is None:
@@ -125,7 +119,9 @@ class _Pool:
             return
         context = multiprocessing.get_context("forkserver")
         receiver, sender = context.Pipe(duplex=False)
-        process = context.Process(target=child.main, args=(task, sender), name=task.run.run_id)
+        work = functools.partial(child.one, task, self.bake)
+        private = failure.is_private(task.run, share_texts=task.share_texts)
+        process = context.Process(target=child.main, args=(work, private, sender), name=task.run.run_id)
         begin = time.perf_counter()
         try:
             process.start()
@@ -153,7 +149,7 @@ class _Pool:
     def _close(self, each: _Child) -> None:
         each.process.join()
         self.children.remove(each)
-        if each.process.exitcode == _FORK_SERVER_DIED:
+        if each.process.exitcode == FORK_SERVER_DIED:
             self.adrift.append(each.process)
         if each.open:
             each.channel.close()
@@ -167,7 +163,7 @@ class _Pool:
     def _died(self, each: _Child) -> End | None:
         """The end of a child that left without a word; null when it was stopped from outside together with us."""
         code, task = each.process.exitcode, each.task
-        if code in _STOPPED_FROM_OUTSIDE and (self.interrupt.requested or wait([self.interrupt.reader], 0.5)):
+        if code in STOPPED_FROM_OUTSIDE and (self.interrupt.requested or wait([self.interrupt.reader], 0.5)):
             return None
         try:
             with task.store.lock(task.run.run_id):
@@ -179,44 +175,3 @@ class _Pool:
             return Waiting(run=task.run)
         except OSError:
             return write_down(task, failure.death(code))
-
-
-class _Interrupt:
-    """While entered, SIGINT and SIGTERM set `requested` and make `reader` readable instead of raising anywhere."""
-
-    def __init__(self) -> None:
-        self.requested = False
-        self.reader, self._writer = os.pipe()
-        os.set_blocking(self._writer, False)
-
-    def __enter__(self) -> "_Interrupt":
-        self._handlers = {}
-        if threading.current_thread() is threading.main_thread():
-            self._handlers = {number: signal.signal(number, self._request) for number in (signal.SIGINT, signal.SIGTERM)}
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        for number, handler in self._handlers.items():
-            signal.signal(number, handler)
-        os.close(self.reader)
-        os.close(self._writer)
-
-    def _request(self, _number: int, _frame: FrameType | None) -> None:
-        if not self.requested:
-            self.requested = True
-            os.write(self._writer, b"!")
-
-
-def _start_fork_server(preload: Sequence[str]) -> None:
-    # Without safe path, Python puts the working directory first: a datasets.py that lies there would be preloaded.
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(list(preload))
-    before = os.environ.get("PYTHONSAFEPATH")
-    os.environ["PYTHONSAFEPATH"] = "1"
-    try:
-        multiprocessing.forkserver.ensure_running()
-    finally:
-        if before is None:
-            del os.environ["PYTHONSAFEPATH"]
-        else:
-            os.environ["PYTHONSAFEPATH"] = before

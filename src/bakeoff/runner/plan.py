@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from bakeoff.record import Record
 from bakeoff.runner.attempt import is_locked
-from bakeoff.spec import BiLstm, Pretrained, Run, hash_identity, identity
+from bakeoff.spec import BiLstm, Latency, Pretrained, Run, hash_identity, identity
 from bakeoff.store import Store
 from bakeoff.sweep import Cell, Sweep
 
@@ -44,14 +44,16 @@ def plan(sweep: Sweep, store: Store, *, rebake: Rebake = "missing") -> tuple[Pla
 
 
 def to_bake(planned: Iterable[Planned]) -> list[Run]:
-    """The Runs to bake, each once: floors first, then seed by seed, longest first within a seed."""
+    """The Runs to bake, each once: floors first, then seed by seed, longest first within a seed; latency after all others."""
     chosen = {each.cell.run.run_id: each for each in planned if each.bake and each.cell.run is not None}
 
-    def turn(each: Planned) -> tuple[bool, int, float]:
+    def turn(each: Planned) -> tuple[bool, bool, int, float]:
         run = each.cell.run
         assert run is not None
+        if isinstance(run.probe, Latency):
+            return (True, False, 0, 0.0)
         seconds = each.estimate_seconds if each.estimate_seconds is not None else rough_seconds(run)
-        return (run.model.kind not in FLOORS, run.seed, -seconds)
+        return (False, run.model.kind not in FLOORS, run.seed, -seconds)
 
     return [each.cell.run for each in sorted(chosen.values(), key=turn) if each.cell.run is not None]
 
@@ -109,9 +111,11 @@ def _planned(cell: Cell, store: Store, rebake: Rebake, seconds: dict[str, float]
 
 
 def _seconds_by_question(records: Iterable[Record]) -> dict[str, float]:
-    """Question apart from the seed → median seconds that a whole Run took."""
+    """Question apart from the seed → median seconds that a whole Run took; latency Runs share a session's, so they have none."""
     taken: dict[str, list[float]] = {}
     for record in records:
+        if isinstance(record.run.probe, Latency):
+            continue
         begin, end = (datetime.fromisoformat(text) for text in (record.started_at, record.finished_at))
         taken.setdefault(_but_for_the_seed(record.run), []).append((end - begin).total_seconds())
     return {question: median(seconds) for question, seconds in taken.items()}

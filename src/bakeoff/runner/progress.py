@@ -24,7 +24,11 @@ class Progress:
             case Started():
                 pass
             case Finished():
-                answer = f"{100 * event.accuracy:.1f}%" if event.accuracy is not None else event.status
+                answer: str = event.status
+                if event.p50_ms is not None:
+                    answer = f"{event.p50_ms:.3g} ms"
+                elif event.accuracy is not None:
+                    answer = f"{100 * event.accuracy:.1f}%"
                 self._end("done", event.run, f"{answer:>8}   {_duration(event.seconds)}")
             case Present():
                 self._end("present", event.run, "recorded already")

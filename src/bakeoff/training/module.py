@@ -29,6 +29,13 @@ class ClassifierModule(pl.LightningModule):
         """Mean cross-entropy of a batch."""
         return functional.cross_entropy(self.classifier(batch.ids, batch.lengths), batch.labels)
 
+    def configure_gradient_clipping(
+        self, optimizer: Any, gradient_clip_val: float | None = None, gradient_clip_algorithm: str | None = None
+    ) -> None:
+        """Clip by the norm of all gradients; Lightning's own refuses a fused optimiser in bfloat16, which needs no unscaling."""
+        if gradient_clip_val:
+            torch.nn.utils.clip_grad_norm_([p for group in optimizer.param_groups for p in group["params"]], gradient_clip_val)
+
     def on_validation_epoch_start(self) -> None:
         """Start a new mean."""
         self._loss_sum, self._loss_rows = 0.0, 0

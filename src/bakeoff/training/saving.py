@@ -10,11 +10,10 @@ from safetensors.torch import save_file as save_tensors
 from torch import nn
 
 from bakeoff.data.tokens import CheckpointTokeniser, WordVocabulary
+from bakeoff.models.files import SETTINGS, VOCABULARY, WEIGHTS
 from bakeoff.models.linear import MajorityClassifier, TfidfClassifier
 from bakeoff.models.pretrained import PretrainedClassifier
 from bakeoff.spec import Run, to_plain
-
-WEIGHTS, SETTINGS, VOCABULARY = "model.safetensors", "bakeoff.json", "vocabulary.json"
 
 
 def save_linear(folder: Path, run: Run, classes: tuple[str, ...], classifier: MajorityClassifier | TfidfClassifier) -> None:

@@ -1,0 +1,47 @@
+"""How much arithmetic one document takes, from closed formulas: multiplications and additions of matrix products.
+
+Counted is what the shipped implementations compute for one document alone. Looking up an embedding is no arithmetic, and
+biases, norms, activations, softmax and pooling are left out: they grow with one width only, and are a few per cent. A
+product of (a, b) and (b, c) matrices is 2·a·b·c operations.
+"""
+
+from bakeoff.models.sizes import LONGFORMER_WINDOW
+from bakeoff.spec import BiLstm, EncoderSize
+
+
+def of_bilstm(model: BiLstm, *, tokens: int, n_classes: int) -> float:
+    """A token, each way: 4 gates, each a product with the input (e) and the state (h), so 8·h·(e + h) operations.
+
+    At equal widths d that is 16·n·d² one way. A layer above the first reads both directions (e = 2·h). The head reads
+    both last, 4·h·classes.
+    """
+    hidden, total, width = model.hidden_dim, 0, model.embedding_dim
+    for _ in range(model.layers):
+        total += tokens * 2 * 8 * hidden * (width + hidden)
+        width = 2 * hidden
+    return float(total + 4 * hidden * n_classes)
+
+
+def of_encoder(size: EncoderSize, *, tokens: int, n_classes: int) -> float:
+    """A layer over n tokens of width d: projections 8·n·d², attention core, feed-forward; and the head, 2·d·classes.
+
+    Projections are four products (n, d)·(d, d). The core of full attention is QKᵀ and its product with V, over all heads
+    2·n²·d each, so 4·n²·d. The feed-forward layer of inner width f is 4·n·d·f (16·n·d² at f = 4·d); ModernBERT's gated one
+    has three products, 6·n·d·f. Longformer pads n to its window, and its core is one of blocks.
+    """
+    n, d = tokens, size.width
+    if size.family == "longformer":
+        n = -(-n // LONGFORMER_WINDOW) * LONGFORMER_WINDOW
+    core = _blocks(n, d) if size.family == "longformer" else 4 * n * n * d
+    products = 6 if size.family == "modernbert" else 4
+    layer = 8 * n * d * d + core + products * n * d * size.feed_forward
+    return float(size.layers * layer + 2 * d * n_classes)
+
+
+def _blocks(n: int, d: int) -> int:
+    """Longformer's sliding core with w tokens each way (Beltagy et al., 2020), as Hugging Face computes it.
+
+    QKᵀ: n/w − 1 overlapping blocks of 2·w by 2·w, 8·w²·d each. Weights with V: n/w blocks of w by 3·w, 6·w²·d each.
+    """
+    w = LONGFORMER_WINDOW // 2
+    return (n // w - 1) * 8 * w * w * d + n // w * 6 * w * w * d

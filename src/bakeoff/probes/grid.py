@@ -1,0 +1,36 @@
+"""Documents of given lengths, made of the dataset's own words, for latency against length."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from bakeoff.errors import NotApplicable
+
+LENGTHS_TOKENS = tuple(2**power for power in range(3, 13))
+"""8 to 4,096, special tokens included."""
+_WORDS = 500
+
+
+def documents_of(tokens: int, count: int, texts: Sequence[str], lengths_tokens: Callable[[Sequence[str]], npt.NDArray[Any]]) -> list[str]:
+    """`count` texts of exactly `tokens` tokens each, of words of `texts` that are one token to this model.
+
+    `lengths_tokens` gives the lengths of texts, special tokens included. Raises NotApplicable where no word is one token,
+    or where a text of such words has another length than the sum of its words.
+    """
+    words = sorted({word for text in texts for word in text.split() if word.isascii() and word.isalpha()})
+    rng = np.random.default_rng(tokens)
+    words = [words[i] for i in rng.permutation(len(words))[: 4 * _WORDS]]
+    lengths = np.asarray(lengths_tokens(words)) if words else np.empty(0, dtype=np.int64)
+    doubled = np.asarray(lengths_tokens([f"{word} {word}" for word in words])) if words else lengths
+    whole = [word for word, once, twice in zip(words, lengths, doubled, strict=True) if twice - once == 1][:_WORDS]
+    if not whole:
+        raise NotApplicable("probe.lengths=grid needs words that are one token each, and this dataset has none for this model")
+    n_special = int(np.asarray(lengths_tokens(whole[:1]))[0]) - 1
+    if tokens <= n_special:
+        raise NotApplicable(f"{tokens} tokens leave no room for a word beside {n_special} special tokens")
+    made = [" ".join(whole[i] for i in rng.integers(len(whole), size=tokens - n_special)) for _ in range(count)]
+    if (np.asarray(lengths_tokens(made)) != tokens).any():
+        raise NotApplicable(f"no text of {tokens} tokens could be made of this dataset's words")
+    return made

@@ -1,0 +1,172 @@
+"""Raw text to label, as a served model does it: tokenise, read (window), forward, pool."""
+
+import itertools
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from bakeoff import record, spec
+from bakeoff.data import longdoc
+from bakeoff.data.batches import pad
+from bakeoff.data.tokens import split_words
+from bakeoff.models.linear import TfidfClassifier
+from bakeoff.probes.weights import Linear, Neural, reader
+
+Probabilities = npt.NDArray[np.float32]
+Forward = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
+"""Ids (batch, longest) and lengths (batch,), both on the CPU, to logits (batch, classes) on any device."""
+
+PREDICTION_BATCH = 64
+
+
+@dataclass(frozen=True)
+class StageTimes:
+    """One call, stage by stage."""
+
+    tokenise_ns: int
+    window_ns: int
+    forward_ns: int
+    pool_ns: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stopwatch:
+    """How time is told on a device: `mark` a moment, and read the time between two marks once `synchronise` returned."""
+
+    mark: Callable[[], Any]
+    elapsed_ns: Callable[[Any, Any], int]
+    synchronise: Callable[[], None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stages:
+    """The four steps of one kind of model; each takes what the one before gives, the first takes raw texts."""
+
+    tokenise: Callable[[Sequence[str]], Any]
+    window: Callable[[Any], Any]
+    forward: Callable[[Any], Any]
+    pool: Callable[[Any], Probabilities]
+    """Probabilities (texts, classes) in the memory of the CPU."""
+    lengths_tokens: Callable[[Sequence[str]], npt.NDArray[np.int64]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pipeline:
+    """One served candidate in one process."""
+
+    stages: Stages
+    stopwatch: Stopwatch
+    n_classes: int
+    size: record.Size
+    """`bytes` are the weights in memory."""
+    disk_bytes: int
+    """The weights in a file."""
+    agreement: record.Agreement | None = None
+    """With the eager engine on some test documents; None for the eager engine itself."""
+    checking_seconds: float = 0.0
+    """Spent while it was built on what serving does not do: counting tokens, exporting, comparing with eager answers."""
+    notes: tuple[str, ...] = ()
+    """What a reader of its numbers should know, a sentence each."""
+
+    def label(self, texts: Sequence[str]) -> npt.NDArray[np.int64]:
+        """Class indices, shape (texts,), of texts that are one batch. The answer has left the device when this returns."""
+        return np.asarray(self._answer(texts).argmax(axis=1))
+
+    def timed(self, texts: Sequence[str]) -> StageTimes:
+        """What `label` does with at least one text, each stage timed as the device sees it."""
+        stages, mark = self.stages, self.stopwatch.mark
+        self.stopwatch.synchronise()
+        start = mark()
+        content = stages.tokenise(texts)
+        tokenised = mark()
+        batch = stages.window(content)
+        windowed = mark()
+        scores = stages.forward(batch)
+        forwarded = mark()
+        stages.pool(scores).argmax(axis=1)
+        pooled = mark()
+        self.stopwatch.synchronise()
+        marks = (start, tokenised, windowed, forwarded, pooled)
+        return StageTimes(*(self.stopwatch.elapsed_ns(a, b) for a, b in itertools.pairwise(marks)))
+
+    def probabilities(self, texts: Sequence[str]) -> Probabilities:
+        """Shape (texts, classes) of any number of texts, in batches of like length."""
+        answers = np.zeros((len(texts), self.n_classes), dtype=np.float32)
+        order = sorted(range(len(texts)), key=lambda row: -len(texts[row]))
+        for start in range(0, len(order), PREDICTION_BATCH):
+            rows = order[start : start + PREDICTION_BATCH]
+            answers[rows] = self._answer([texts[row] for row in rows])
+        return answers
+
+    def lengths_tokens(self, texts: Sequence[str]) -> npt.NDArray[np.int64]:
+        """Whole lengths in the model's own tokens, special ones included, shape (texts,)."""
+        return self.stages.lengths_tokens(texts)
+
+    def _answer(self, texts: Sequence[str]) -> Probabilities:
+        stages = self.stages
+        if not texts:
+            return np.zeros((0, self.n_classes), dtype=np.float32)
+        return stages.pool(stages.forward(stages.window(stages.tokenise(texts))))
+
+
+def neural_stages(candidate: Neural, reading: spec.LongDoc, forward: Forward) -> Stages:
+    """An encoder or a BiLSTM over any engine's forward pass; the cache of tokens is left out."""
+    tokeniser = candidate.tokeniser
+
+    def window(content: Any) -> tuple[torch.Tensor, torch.Tensor]:
+        return pad(longdoc.frame(content, tokeniser, reading).ids, tokeniser.pad_id)
+
+    def pool(logits: torch.Tensor) -> Probabilities:
+        with torch.inference_mode():
+            probabilities: Probabilities = logits.float().softmax(dim=-1).cpu().numpy()
+        return probabilities
+
+    return Stages(
+        tokenise=tokeniser.encode_now,
+        window=window,
+        forward=lambda batch: forward(*batch),
+        pool=pool,
+        lengths_tokens=lambda texts: longdoc.read(texts, tokeniser, reading).lengths_tokens,
+    )
+
+
+def linear_stages(classifier: Linear, reading: spec.LongDoc) -> Stages:
+    """TF-IDF or the majority class: words are found and cut in one go, so that there is no window stage to speak of."""
+    read = reader(reading)
+
+    def lengths_tokens(texts: Sequence[str]) -> npt.NDArray[np.int64]:
+        return np.asarray([len(split_words(text)) for text in texts], dtype=np.int64)
+
+    if isinstance(classifier, TfidfClassifier):
+        return Stages(
+            tokenise=lambda texts: classifier.features([read(text) for text in texts]),
+            window=lambda features: features,
+            forward=classifier.scores,
+            pool=classifier.probabilities,
+            lengths_tokens=lengths_tokens,
+        )
+    return Stages(
+        tokenise=lambda texts: texts,
+        window=lambda texts: texts,
+        forward=classifier.predict,
+        pool=lambda probabilities: probabilities,
+        lengths_tokens=lengths_tokens,
+    )
+
+
+def stopwatch(device: str) -> Stopwatch:
+    """A CPU's clock; a GPU's events, which stand in the queue among its kernels and so time those, not their launch."""
+    if device == "cpu":
+        return Stopwatch(mark=time.perf_counter_ns, elapsed_ns=lambda a, b: b - a, synchronise=lambda: None)
+
+    def mark() -> Any:
+        event = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
+        event.record()
+        return event
+
+    return Stopwatch(mark=mark, elapsed_ns=lambda a, b: round(a.elapsed_time(b) * 1e6), synchronise=torch.cuda.synchronize)
