@@ -53,9 +53,7 @@ def timed(table: list[str]) -> Callable[..., Run]:
 
     def make(name: str, *overrides: str) -> Run:
         width = sum(map(ord, name))
-        return bakery.compose(
-            *table, "probe=latency", "model=bilstm", f"model.name='{name}'", f"model.hidden_dim={width}", *overrides
-        ).run
+        return bakery.compose(*table, "probe=latency", "model=bilstm", f"model.name='{name}'", f"model.hidden_dim={width}", *overrides).run
 
     return make
 
@@ -182,9 +180,7 @@ def _probe(run: Run) -> Latency:
 
 
 @pytest.mark.slow
-def test_quality_is_baked_first_and_then_real_models_are_timed(
-    table: list[str], tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_quality_is_baked_first_and_then_real_models_are_timed(table: list[str], tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     checkpoint = bakery.checkpoint_override(bakery.checkpoint(tmp_path / "toy"))
     quality = bakery.compose(*table, *bakery.TINY["tfidf"]).run
     timed = [

@@ -16,7 +16,7 @@ from bakeoff.errors import ConfigError, NotApplicable
 from bakeoff.probes import requirements
 from bakeoff.provenance import machine_line
 from bakeoff.record import from_json
-from bakeoff.spec import BiLstm, Latency, Machine, Run
+from bakeoff.spec import Latency, Machine, Run
 from bakeoff.store import Store
 
 NO_MACHINE = Machine(device="auto", slots=None, wandb="disabled", wandb_project="p", keep_weights="none", share_texts=False)
@@ -24,7 +24,9 @@ NO_MACHINE = Machine(device="auto", slots=None, wandb="disabled", wandb_project=
 
 @pytest.fixture
 def table(tmp_path: Path) -> list[str]:
-    return bakery.on_table(bakery.write_csv(tmp_path / "pool.csv", bakery.rows(24)), bakery.write_csv(tmp_path / "test.csv", bakery.rows(12)))
+    return bakery.on_table(
+        bakery.write_csv(tmp_path / "pool.csv", bakery.rows(24)), bakery.write_csv(tmp_path / "test.csv", bakery.rows(12))
+    )
 
 
 def compose(table: list[str], *overrides: str) -> Run:
@@ -140,7 +142,7 @@ def test_trained_weights_need_a_quality_run_that_kept_them(table: list[str], tmp
     folder = store.folder(quality.run_id)
     folder.mkdir(parents=True)
     (folder / "record.json").write_text("{}")
-    with pytest.raises(NotApplicable, match="after moving its folder away, since it is recorded without them$"):
+    with pytest.raises(NotApplicable, match=r"after moving its folder away, since it is recorded without them$"):
         check_latency(run, store)
     (folder / "model").mkdir()
     check_latency(run, store)
@@ -148,9 +150,7 @@ def test_trained_weights_need_a_quality_run_that_kept_them(table: list[str], tmp
     assert bake_latency.weights_of(compose(table), store.folder) is None
 
 
-def test_the_reference_is_the_packaged_bilstm_whatever_is_timed(
-    table: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_reference_is_the_packaged_bilstm_whatever_is_timed(table: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     plain = compose(table)
     timed = [
         plain,

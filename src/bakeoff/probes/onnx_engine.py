@@ -18,6 +18,7 @@ from bakeoff.models.bilstm import BiLstmClassifier
 from bakeoff.models.pretrained import PretrainedClassifier
 from bakeoff.probes import onnx_bilstm
 from bakeoff.probes.pipeline import Forward
+from bakeoff.probes.requirements import versions
 
 # Raise it when the same weights would be exported differently.
 _EXPORT_VERSION = 1
@@ -100,8 +101,6 @@ def _write(file: Path, produce: Callable[[Path], None]) -> None:
 
 def _content_hash(module: nn.Module, model: spec.BiLstm | spec.Pretrained) -> str:
     """24 hex digits over what the file depends on: weights, architecture, versions of the exporters."""
-    from bakeoff.probes.requirements import versions
-
     config = module.encoder.config.to_json_string() if isinstance(module, PretrainedClassifier) else ""
     digest = hashlib.sha256(f"{_EXPORT_VERSION} {spec.identity(model, part='architecture')} {config} {versions('onnx')}".encode())
     for name, tensor in sorted(module.state_dict().items()):

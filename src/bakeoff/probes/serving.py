@@ -7,6 +7,7 @@ import multiprocessing
 import os
 import pickle
 import resource
+import signal
 import sys
 import threading
 import time
@@ -150,6 +151,8 @@ class Bench:
 
 def main(channel: Connection, kit: Kit, threads: int, device: Device) -> None:
     """Obey commands until the channel closes; each answer is a pair (whether it worked, value or exception)."""
+    # Ctrl-C reaches the whole process group; the session ends its processes itself.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_die_with_parent, daemon=True).start()
     bench = Bench(kit, threads=threads, device=device)
     while True:
