@@ -28,11 +28,13 @@ def run(arguments: list[str]) -> int:
     composer = Composer(Path(flags["config_dir"]) if "config_dir" in flags else None, flags.get("config_name", "run"))
     informs = any(text.split("=")[0] in _INFORMS for text in arguments)
     multirun = "-m" in arguments or "--multirun" in arguments
-    for job in config.expand(overrides) if multirun else [overrides]:
-        if informs:
-            composer.compose(job)
-        else:
-            _check(composer.job(job))
+    asked = config.expand(overrides) if multirun else [overrides]
+    if informs:
+        for each in asked:
+            composer.compose(each)
+    else:
+        for job in [composer.job(each) for each in asked]:  # all of them first: a check may fetch an asset
+            _check(job)
     failed: list[str] = []
 
     def task(cfg: Any) -> None:
