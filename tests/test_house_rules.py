@@ -99,7 +99,8 @@ def test_a_module_stays_small_and_has_a_noun_for_a_name(path: Path) -> None:
 def test_importing_bakeoff_and_its_core_loads_nothing_heavy() -> None:
     code = (
         "import sys, os; before = dict(os.environ)\n"
-        "import bakeoff, bakeoff.cli, bakeoff.spec, bakeoff.store, bakeoff.record, bakeoff.runner.local, bakeoff.runner.plan, bakeoff.report.frame\n"
+        "import bakeoff, bakeoff.cli, bakeoff.spec, bakeoff.store, bakeoff.record\n"
+        "import bakeoff.runner.local, bakeoff.runner.plan, bakeoff.report.frame\n"
         f"print(sorted(set({sorted(HEAVY)!r}) & sys.modules.keys()), before == dict(os.environ))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -3,9 +3,9 @@
 import dataclasses
 import json
 
-import factories
 import pytest
 
+import factories
 from bakeoff import convert, spec
 from bakeoff.errors import ConfigError, NotApplicable, UnknownSetting
 
@@ -167,5 +167,5 @@ def test_a_missing_key_is_named() -> None:
 def test_no_number_is_no_learning_rate(value: object) -> None:
     plain = spec.to_plain(factories.make_run(model="pretrained"))
     plain["model"]["training"]["learning_rate"] = value
-    with pytest.raises(ConfigError, match="learning_rate=.* should be a number"):
+    with pytest.raises(ConfigError, match=r"learning_rate=.* should be a number"):
         convert.build_run(plain)

@@ -204,7 +204,9 @@ class Pretrained:
     training: Training = hashed("training")
 
 
-Model = Majority | Tfidf | BiLstm | Pretrained
+Neural = BiLstm | Pretrained
+"""Kinds that are trained by steps and keep validation rows; the others select in closed form over all their labels."""
+Model = Majority | Tfidf | Neural
 MODEL_KINDS: dict[str, type[Model]] = {cls.kind: cls for cls in (Majority, Tfidf, BiLstm, Pretrained)}
 
 

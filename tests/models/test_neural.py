@@ -3,11 +3,11 @@
 import dataclasses
 from pathlib import Path
 
-import factories
 import pytest
 import torch
 from transformers import BertConfig, BertModel, RobertaConfig, RobertaModel
 
+import factories
 from bakeoff.models import pooling
 from bakeoff.models.bilstm import BiLstmClassifier
 from bakeoff.models.build import count_parameters

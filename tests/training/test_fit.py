@@ -5,12 +5,12 @@ import math
 from collections.abc import Mapping
 from pathlib import Path
 
-import factories
 import numpy as np
 import pytest
 import torch
 from torch import nn
 
+import factories
 from bakeoff.data.batches import Bucketed, Documents, LongestFirst, prediction_loader, training_loader
 from bakeoff.models.bilstm import BiLstmClassifier
 from bakeoff.spec import Training

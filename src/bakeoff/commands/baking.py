@@ -36,6 +36,7 @@ def bake_runs(
     """Bake `runs` in order, `slots` at a time, each told on standard error."""
     if not runs:
         return Outcome(baked=(), present=(), failed={}, interrupted=False)
+    print("loading torch and what the Runs need, once …", file=sys.stderr)
     # Children tokenise inside their one thread a Run, and a forked tokeniser would warn about it.
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     work = functools.partial(bake_one, machine=machine, group=group)

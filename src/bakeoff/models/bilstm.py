@@ -7,6 +7,7 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 from bakeoff.models import pooling
 from bakeoff.spec import BiLstm
 
+
 EMBEDDING_STD = 0.1
 
 

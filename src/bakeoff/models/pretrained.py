@@ -15,7 +15,9 @@ class PretrainedClassifier(nn.Module):
     def __init__(self, spec: Pretrained, *, folder: Path, n_classes: int) -> None:
         super().__init__()
         from transformers import AutoConfig, AutoModel
+        from transformers.utils import logging
 
+        logging.disable_progress_bar()  # a log file has no use for one, and its lock would outlive the process
         config = AutoConfig.from_pretrained(str(folder))
         # A pooler that the head does not read would only be dead weight in every count of parameters.
         without_pooler = {"add_pooling_layer": False} if config.model_type in ("bert", "roberta", "xlm-roberta", "camembert") else {}
