@@ -199,7 +199,7 @@ def test_a_run_prints_its_records_path_last_and_is_baked_once(bakeoff: Command, 
     run_id = Composer().job([*table, *TINY["tfidf"]]).run.run_id
     assert record == default_root() / run_id / RECORD
     assert first.out == f"{record}\n"
-    assert first.err.startswith(f"[1/1] done    {run_id}  pool · tfidf · full · all labels · seed 0 ")
+    assert first.err.splitlines()[-1].startswith(f"[1/1] done    {run_id}  pool · tfidf · full · all labels · seed 0 ")
     before = record.stat()
     again = bakeoff("run", *table, *TINY["tfidf"])
     assert (again.code, again.out, again.err) == (0, first.out, "")

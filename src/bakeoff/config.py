@@ -215,8 +215,10 @@ def machine_of(path: Path, overrides: Sequence[str] = ()) -> Machine:
 
 def find_sweep(path: Path) -> Path:
     """The sweep file at `path`, or the packaged one for a bare name or one under `sweeps/`."""
-    named = path.parent in (Path(), Path("sweeps"))
-    for candidate in (path, *((packaged("sweeps") / name for name in (path.name, f"{path.name}.yaml")) if named else ())):
+    candidates = [path]
+    if path.parent in (Path(), Path("sweeps")):
+        candidates += [packaged("sweeps") / path.name, packaged("sweeps") / f"{path.name}.yaml"]
+    for candidate in candidates:
         if candidate.is_file():
             return candidate
     names = ", ".join(sorted(file.name for file in packaged("sweeps").glob("*.yaml")))

@@ -17,7 +17,7 @@ from bakeoff.spec import Training
 from bakeoff.training import fit as fitting
 from bakeoff.training import optim
 
-PINNED = [0.57796, 0.87786, 0.82315, 0.47548, 0.59667, 0.62133, 0.50636, 0.55273, 0.39788]
+PINNED = [0.76222, 0.68424, 0.69794, 0.62555, 0.64767, 0.65474, 0.61731, 0.61502, 0.5339]
 TRAINING = dataclasses.replace(factories.TRAINING, learning_rate=0.05, batch_size=4, epochs=3, min_steps=0)
 
 
