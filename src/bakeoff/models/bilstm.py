@@ -6,7 +6,7 @@ from torch import nn
 from bakeoff.models import pooling
 from bakeoff.spec import BiLstm
 
-EMBEDDING_STD = 0.1
+EMBEDDING_STD = 0.3
 
 
 class BiLstmClassifier(nn.Module):
@@ -16,7 +16,8 @@ class BiLstmClassifier(nn.Module):
         super().__init__()
         self.pooling = spec.pooling
         self.embedding = nn.Embedding(vocabulary_size, spec.embedding_dim, padding_idx=pad_id)
-        # PyTorch's unit-variance start would drown what a few hundred updates teach an embedding.
+        # At PyTorch's unit variance a few hundred updates hardly move an embedding (58% right on 1,000 labels of the movie
+        # pool); at 0.1 some draws stay at chance until they overfit; at 0.3 none of four did (62%).
         nn.init.normal_(self.embedding.weight, std=EMBEDDING_STD)
         with torch.no_grad():
             self.embedding.weight[pad_id].zero_()
