@@ -20,7 +20,7 @@ test: setup
 
 setup: $(VENV)/.installed
 
-# torch comes first and pinned: unpinned it brings gigabytes of CUDA.
+# torch comes first and pinned, so that no other package chooses its release and build.
 $(VENV)/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "bakeoff needs Python 3.11 or newer: make PYTHON=python3.12 …")'
 	$(PYTHON) -m venv $(VENV)

@@ -8,13 +8,14 @@ from pathlib import Path
 import pytest
 
 SOURCE = Path(__file__).parents[1] / "src" / "bakeoff"
-ANYWHERE = {"errors", "cache", "identity"}
+ANYWHERE = {"errors", "cache", "identity", "kinds"}
 HEAVY = {"torch", "pytorch_lightning", "transformers", "pandas", "wandb", "hydra", "omegaconf", "ray", "sklearn", "datasets", "matplotlib"}
 
 # Room → rooms of bakeoff it may import, and heavy packages it may import.
 MAY: dict[str, tuple[set[str], set[str]]] = {
     "identity": (set(), set()),
-    "spec": ({"identity"}, set()),
+    "kinds": ({"identity"}, set()),
+    "spec": ({"identity", "kinds"}, set()),
     "errors": (set(), set()),
     "cache": (set(), set()),
     "convert": ({"spec"}, set()),
@@ -39,7 +40,7 @@ MAY: dict[str, tuple[set[str], set[str]]] = {
 }
 FREE = {"bake", "bake_latency", "cli", "commands"}
 """They may use every room."""
-WITHOUT_PACKAGES = {"identity", "spec", "errors", "convert", "fingerprint", "sweep", "record", "store"}
+WITHOUT_PACKAGES = {"identity", "kinds", "spec", "errors", "convert", "fingerprint", "sweep", "record", "store"}
 """Rooms of the standard library alone."""
 
 

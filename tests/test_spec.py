@@ -3,10 +3,11 @@
 import dataclasses
 import json
 
-import factories
 import pytest
 
+import factories
 from bakeoff import convert, spec
+from bakeoff import identity as identities
 from bakeoff.errors import ConfigError, NotApplicable, UnknownSetting
 
 GOLDEN = {"majority": "4ef1816ee960", "tfidf": "350367a4d897", "bilstm": "62f21cde4f73", "pretrained": "23d23a0dc34f"}
@@ -44,12 +45,12 @@ def test_an_unclassified_field_has_no_identity() -> None:
 def test_a_neutral_field_leaves_old_ids_alone_until_it_has_an_effect() -> None:
     @dataclasses.dataclass(frozen=True)
     class Old:
-        a: int = spec.hashed()
+        a: int = identities.hashed()
 
     @dataclasses.dataclass(frozen=True)
     class New:
-        a: int = spec.hashed()
-        b: float = spec.neutral(0.0)
+        a: int = identities.hashed()
+        b: float = identities.neutral(0.0)
 
     assert spec.identity(New(a=1)) == spec.identity(Old(a=1)) == {"a": 1}
     assert spec.identity(New(a=1, b=0.5)) == {"a": 1, "b": 0.5}
@@ -167,7 +168,7 @@ def test_a_missing_key_is_named() -> None:
 def test_no_number_is_no_learning_rate(value: object) -> None:
     plain = spec.to_plain(factories.make_run(model="pretrained"))
     plain["model"]["training"]["learning_rate"] = value
-    with pytest.raises(ConfigError, match="learning_rate=.* should be a number"):
+    with pytest.raises(ConfigError, match=r"learning_rate=.* should be a number"):
         convert.build_run(plain)
 
 

@@ -7,11 +7,11 @@ import multiprocessing
 import os
 from pathlib import Path
 
-import factories
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import factories
 from bakeoff import record as records
 from bakeoff import store as stores
 from bakeoff.errors import BakeoffError

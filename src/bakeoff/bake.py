@@ -1,13 +1,14 @@
 """bake(run) → Record: the whole story of one Run on one page."""
 
 import csv
+import dataclasses
 import hashlib
+import math
 import resource
 import shlex
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Literal
 
@@ -22,14 +23,14 @@ from bakeoff.data import audit, budget, dataset
 from bakeoff.data.budget import Spent
 from bakeoff.data.dataset import Prepared
 from bakeoff.errors import ConfigError
-from bakeoff.identity import identity, to_plain
+from bakeoff.identity import to_plain
 from bakeoff.probes import cost, quality
 from bakeoff.provenance import machine_facts, provenance
 from bakeoff.record import DataFacts, Diagnostic, Finding, Record, Size, SplitQuality, TrainingFacts
-from bakeoff.spec import BiLstm, Machine, Majority, Pretrained, Run
+from bakeoff.spec import Machine, Majority, Neural, Run
 from bakeoff.store import Store, utc_now, write_atomically
 from bakeoff.tracking import Mirror
-from bakeoff.training.learn import Learned, is_closed_form, learn
+from bakeoff.training.learn import Learned, learn
 
 Notify = Callable[[str], None]
 Device = Literal["cpu", "cuda"]
@@ -47,7 +48,7 @@ def bake(run: Run, folder: Path, notify: Notify, *, machine: Machine, group: str
     mirror = Mirror.start(run, machine=machine, root=folder.parent, group=group, notify=notify)
     try:
         prepared = dataset.prepare(run.dataset)
-        spent = budget.spend(prepared.pool, run.budget, validation=not is_closed_form(run.model))
+        spent = budget.spend(prepared.pool, run.budget, validation=isinstance(run.model, Neural))
         learned = learn(run, prepared, spent, device=device, log=mirror.log)
         write_history(folder / "history.csv", learned.history)
         finite = bool(np.isfinite(learned.test).all())
@@ -127,14 +128,14 @@ def data_facts(run: Run, prepared: Prepared, spent: Spent, learned: Learned) -> 
         subset_hashes={name: subset_hash(rows) for name, rows in subsets.items()},
         truncated_fraction=None if learned.truncated is None else float(learned.truncated.mean()),
         length_tokens=audit.length_percentiles(learned.lengths_tokens),
-        audit=tuple(Finding(**asdict(finding)) for finding in findings),
+        audit=tuple(Finding(**dataclasses.asdict(finding)) for finding in findings),
     )
 
 
 def training_facts(run: Run, prepared: Prepared, learned: Learned, test: SplitQuality | None) -> TrainingFacts:
     """How fitting went, and what looks wrong about it."""
     diagnostics: list[Diagnostic] = []
-    learning_rate = run.model.training.learning_rate if isinstance(run.model, BiLstm | Pretrained) else None
+    learning_rate = run.model.training.learning_rate if isinstance(run.model, Neural) else None
     if test is None:
         message = f"the loss stopped being finite at step {learned.steps}; lower the learning rate (it is {learning_rate:g})"
         diagnostics.append(Diagnostic(code="not_finite", message=message))
@@ -169,20 +170,24 @@ def peak_memory_mb() -> float:
 
 
 def keep_best(answer: Record, store: Store) -> None:
-    """Keep `model/` only where no Run of the same data and budget scores higher; of equals the lower id keeps it."""
-    rivals = [answer, *(each for each in store.load_all() if same_contest(each, answer))]
-    best = max(rivals, key=lambda each: (getattr(each.quality["test"], each.data.primary_metric), -int(each.run_id, 16)))
+    """Keep `model/` of one seed a question: the lowest validation loss, or the lowest id where nothing was validated.
+
+    The test split has no say, so that what ships was not chosen by what scores it.
+    """
+
+    def but_for_the_seed(each: Record) -> Run:
+        return dataclasses.replace(each.run, seed=0, budget=dataclasses.replace(each.run.budget, draw=0))
+
+    def rank(each: Record) -> tuple[float, str]:
+        loss = each.training.best_validation_loss
+        return (math.inf if loss is None else loss, each.run_id)
+
+    asked = but_for_the_seed(answer).run_id
+    rivals = [answer, *(each for each in store.load_all() if each.status == "ok" and but_for_the_seed(each).run_id == asked)]
+    best = min(rivals, key=rank)
     for each in rivals:
         if each is not best:
             shutil.rmtree(store.folder(each.run_id) / "model", ignore_errors=True)
-
-
-def same_contest(one: Record, other: Record) -> bool:
-    """Whether two scored Runs spent the same budget on the same data and split."""
-    return "test" in one.quality and (identity(one.run.dataset), one.run.budget.labels) == (
-        identity(other.run.dataset),
-        other.run.budget.labels,
-    )
 
 
 def write_predictions(file: Path, prepared: Prepared, probabilities: npt.NDArray[np.float32]) -> None:

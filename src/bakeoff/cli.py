@@ -2,9 +2,10 @@
 
 import sys
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NoReturn
 
 import typer
+from typer.exceptions import TyperException
 
 from bakeoff.errors import BakeoffError
 
@@ -12,7 +13,6 @@ OK, FAILED, WRONG = 0, 1, 2
 
 app = typer.Typer(
     add_completion=False,
-    no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     help="Which text classifier should you ship? bakeoff answers with evidence, on your data, at your label budget.",
@@ -26,16 +26,33 @@ SweepFile = Annotated[Path, typer.Argument(metavar="SWEEP.yaml", help="A sweep f
 
 def main() -> None:
     """The console script: a user's mistake is one sentence on standard error and exit code 2."""
+    if len(sys.argv) == 1:
+        sys.argv.append("--help")
     try:
-        app(prog_name="bakeoff")
+        app(prog_name="bakeoff", standalone_mode=False)
     except BakeoffError as mistake:
-        print(f"bakeoff: {mistake}", file=sys.stderr)
-        sys.exit(WRONG)
+        _refuse(str(mistake))
+    except TyperException as mistake:  # an unknown verb or option, which the parser would surround with its usage
+        _refuse(mistake.format_message() if hasattr(mistake, "format_message") else str(mistake))
 
 
-@app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": ["--help"]})
+def _refuse(sentence: str) -> NoReturn:
+    print(f"bakeoff: {sentence}", file=sys.stderr)
+    sys.exit(WRONG)
+
+
+@app.command(
+    context_settings={"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": ["--help"]},
+    options_metavar="[KEY=VALUE]...",
+)
 def run(context: typer.Context) -> None:
-    """Bake one Run and print the path of its record; a Hydra application (-m, --cfg job, --info, --config-dir)."""
+    """Bake one Run and print the path of its record.
+
+    For example: bakeoff run model=pretrained budget.labels=1000 seed=0
+
+    A Hydra application: -m runs every combination of comma-separated values, --cfg job prints the configuration,
+    --config-dir adds a folder of your own.
+    """
     from bakeoff.commands.run import run as command
 
     sys.exit(command(context.args))

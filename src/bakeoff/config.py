@@ -45,10 +45,10 @@ class WorkingDirectoryFirst(SearchPathPlugin):  # type: ignore[misc]
 
     def manipulate_search_path(self, search_path: Any) -> None:
         """Called by Hydra while it builds its search path, which holds the primary folder under the name `main`."""
-        main = next(element.path for element in search_path.get_path() if element.provider == "main")
+        known = {element.provider: element.path.removeprefix("file://") for element in search_path.get_path()}
+        add = search_path.prepend if known["main"] == str(packaged("conf")) else search_path.append
         for folder in (Path("conf").absolute(), packaged("conf")):
-            if folder.is_dir() and _url(folder) not in (element.path for element in search_path.get_path()):
-                add = search_path.prepend if main == _url(packaged("conf")) else search_path.append
+            if folder.is_dir() and str(folder) != known["main"]:
                 add(provider="bakeoff", path=_url(folder))
 
 
@@ -214,8 +214,11 @@ def machine_of(path: Path, overrides: Sequence[str] = ()) -> Machine:
 
 
 def find_sweep(path: Path) -> Path:
-    """The sweep file at `path`, or the packaged one of that name."""
-    for candidate in (path, packaged("sweeps") / path.name, packaged("sweeps") / f"{path.name}.yaml"):
+    """The sweep file at `path`, or the packaged one for a bare name or one under `sweeps/`."""
+    candidates = [path]
+    if path.parent in (Path(), Path("sweeps")):
+        candidates += [packaged("sweeps") / path.name, packaged("sweeps") / f"{path.name}.yaml"]
+    for candidate in candidates:
         if candidate.is_file():
             return candidate
     names = ", ".join(sorted(file.name for file in packaged("sweeps").glob("*.yaml")))

@@ -34,7 +34,8 @@ def display() -> Any:
 def identity(noun: Any, part: Literal["architecture"] | None = None) -> Any:
     """What is hashed of a noun, as plain JSON values, computed alike from a plan and from a record.
 
-    With `part`, the fields of that part of a model alone, which is what an untrained model is. Raises TypeError for a field that is not classified.
+    With `part`, the fields of that part of a model alone, which is what an untrained model is. Raises TypeError for a
+    field that is not classified.
     """
     if not dataclasses.is_dataclass(noun) or isinstance(noun, type):
         return _plain(noun)

@@ -23,7 +23,7 @@ def resolve(values: Mapping[str, Any]) -> dict[str, Any]:
         if not isinstance(values.get(name), dict):
             raise ConfigError(f"{name} is missing: choose one with {name}=…")
     seed = values.get("seed")
-    if not isinstance(seed, int):
+    if not isinstance(seed, int) or isinstance(seed, bool):
         raise ConfigError(f"seed={seed} should be a whole number")
     budget = dict(values["budget"])
     if budget.get("draw") is None:

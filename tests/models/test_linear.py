@@ -2,12 +2,12 @@
 
 import dataclasses
 
-import factories
 import numpy as np
 import pytest
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 
+import factories
 from bakeoff.models.linear import MajorityClassifier, TfidfClassifier, _folds
 
 SPEC = factories.MODELS["tfidf"]

@@ -3,13 +3,15 @@
 import dataclasses
 from pathlib import Path
 
-import factories
 import pytest
 import torch
+from torch import nn
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 from transformers import BertConfig, BertModel, RobertaConfig, RobertaModel
 
+import factories
 from bakeoff.models import pooling
-from bakeoff.models.bilstm import BiLstmClassifier
+from bakeoff.models.bilstm import BiLstmClassifier, last_states
 from bakeoff.models.build import count_parameters
 from bakeoff.models.pretrained import PretrainedClassifier
 
@@ -64,13 +66,39 @@ def test_without_the_mask_it_would_not(bert: Path) -> None:
     assert (right - wrong).abs().max() > 1e-3
 
 
-def test_the_bilstm_is_pytorchs_lstm_read_to_its_real_ends() -> None:
-    model = bilstm(pooling="last")
-    ids, _ = pad(SHORT)
-    states, _ = model.lstm(model.embedding(ids))  # (1, 4, 2 · hidden)
-    hidden = states.shape[-1] // 2
-    expected = model.head(torch.cat([states[:, -1, :hidden], states[:, 0, hidden:]], dim=1))
-    assert model(*pad(SHORT, LONG))[0].tolist() == pytest.approx(expected[0].tolist(), abs=1e-6)
+def packed_twin(model: BiLstmClassifier) -> nn.LSTM:
+    """PyTorch's own bidirectional LSTM with the same weights."""
+    first = model.layers[0].forwards
+    twin = nn.LSTM(first.input_size, first.hidden_size, num_layers=len(model.layers), bidirectional=True, batch_first=True)
+    for number, layer in enumerate(model.layers):
+        for ours, suffix in ((layer.forwards, ""), (layer.backwards, "_reverse")):
+            for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh"):
+                getattr(twin, f"{name}_l{number}{suffix}").data.copy_(getattr(ours, f"{name}_l0"))
+    return twin
+
+
+@pytest.mark.parametrize("layers", [1, 2, 3])
+def test_the_bilstm_equals_pytorchs_over_packed_sequences_forward_and_backward(layers: int) -> None:
+    model = bilstm(layers=layers, pooling="last")
+    twin = packed_twin(model)
+    ids, lengths = pad(SHORT, LONG[:50], [5])
+    embedded = model.embedding(ids).detach()
+    ours = embedded.clone().requires_grad_(True)
+    theirs = embedded.clone().requires_grad_(True)
+    states = ours
+    for layer in model.layers:
+        states = layer(states, lengths)
+    packed, (last, _) = twin(pack_padded_sequence(theirs, lengths, batch_first=True, enforce_sorted=False))
+    expected, _ = pad_packed_sequence(packed, batch_first=True)
+    mask = pooling.mask_of(lengths, states)
+    assert (states - expected)[mask].abs().max() < 1e-6
+    ends = last_states(states, lengths)
+    assert (ends - torch.cat([last[-2], last[-1]], dim=1)).abs().max() < 1e-6
+    (states[mask].square().sum() + ends.sum()).backward()
+    (expected[mask].square().sum() + torch.cat([last[-2], last[-1]], dim=1).sum()).backward()
+    assert (ours.grad - theirs.grad).abs().max() < 1e-5
+    for number, layer in enumerate(model.layers):
+        assert (layer.backwards.weight_hh_l0.grad - getattr(twin, f"weight_hh_l{number}_reverse").grad).abs().max() < 1e-4
 
 
 def test_pooling_of_a_worked_example() -> None:

@@ -26,9 +26,12 @@ TITLE = "toy · majority · full · 100 labels · seed 0"
         ),
         (
             Failed(run=RUN, type_="ValueError", message="no", written=True),
-            f"[ 1/18] failed  {RUN.run_id}  {TITLE}   ValueError, see /runs/{RUN.run_id}/failure.json\n",
+            f"[ 1/18] failed  {RUN.run_id}  {TITLE}   ValueError: no (see /runs/{RUN.run_id}/failure.json)\n",
         ),
-        (Failed(run=RUN, type_="OSError", message="full", written=False), f"[ 1/18] failed  {RUN.run_id}  {TITLE}   OSError, full\n"),
+        (
+            Failed(run=RUN, type_="OSError", message="full", written=False),
+            f"[ 1/18] failed  {RUN.run_id}  {TITLE}   OSError: full (and failure.json could not be written)\n",
+        ),
         (Present(run=RUN), f"[ 1/18] present {RUN.run_id}  {TITLE}   recorded already\n"),
         (Waiting(run=RUN), f"[ 0/18] waiting {RUN.run_id}  another process bakes it: left until last\n"),
         (Notice(text="W&B is not installed"), "W&B is not installed\n"),
@@ -50,7 +53,7 @@ def test_a_folder_below_the_working_directory_is_named_from_there(tmp_path: Path
     stream = io.StringIO()
     progress = Progress(total=1, store=Store(tmp_path / "runs"), stream=stream)
     progress(Failed(run=RUN, type_="ValueError", message="no", written=True))
-    assert stream.getvalue().endswith(f"see runs/{RUN.run_id}/failure.json\n")
+    assert stream.getvalue().endswith(f"(see runs/{RUN.run_id}/failure.json)\n")
 
 
 @pytest.mark.parametrize(("encoding", "shown"), [("utf-8", "a · é"), ("latin-1", "a · é"), ("ascii", "a - ?"), (None, "a - ?")])

@@ -5,19 +5,19 @@ import math
 from collections.abc import Mapping
 from pathlib import Path
 
-import factories
 import numpy as np
 import pytest
 import torch
 from torch import nn
 
+import factories
 from bakeoff.data.batches import Bucketed, Documents, LongestFirst, prediction_loader, training_loader
 from bakeoff.models.bilstm import BiLstmClassifier
 from bakeoff.spec import Training
 from bakeoff.training import fit as fitting
 from bakeoff.training import optim
 
-PINNED = [0.57796, 0.87786, 0.82315, 0.47548, 0.59667, 0.62133, 0.50636, 0.55273, 0.39788]
+PINNED = [0.75194, 0.67785, 0.68723, 0.63998, 0.62581, 0.63579, 0.58564, 0.59248, 0.51213]
 TRAINING = dataclasses.replace(factories.TRAINING, learning_rate=0.05, batch_size=4, epochs=3, min_steps=0)
 
 

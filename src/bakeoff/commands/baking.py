@@ -39,6 +39,7 @@ def bake_runs(
     """Bake `runs` in order, `slots` at a time, then the latency Runs alone, session by session; each told on standard error."""
     if not runs:
         return Outcome(baked=(), present=(), failed={}, interrupted=False)
+    print("loading torch and what the Runs need, once …", file=sys.stderr)
     # Children tokenise inside their one thread a Run, and a forked tokeniser would warn about it.
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     progress = Progress(total=len(runs), store=store, stream=sys.stderr)

@@ -11,7 +11,7 @@ from bakeoff.config import Composer, quoted
 from bakeoff.data import audit, checkpoint, longdoc
 from bakeoff.data.dataset import prepare
 from bakeoff.data.tokens import CheckpointTokeniser, split_words
-from bakeoff.errors import DataError
+from bakeoff.errors import BakeoffError
 from bakeoff.spec import Pretrained, Run
 
 OPTIONS = {"encoding": "encoding", "text": "text", "label": "label", "group": "group", "test_path": "test"}
@@ -26,11 +26,12 @@ def data(target: str, options: Mapping[str, str], *, model: str, format: Literal
     dataset = [f"dataset={target}"]
     if (path := Path(target).expanduser()).exists() or path.suffix:
         dataset = [f"dataset={'folder' if path.is_dir() else 'csv'}", f"dataset.path={quoted(str(path))}"]
-    run = Composer().job([*dataset, *(f"dataset.{key}={quoted(value)}" for key, value in options.items()), f"model={model}"]).run
+    settings = [*dataset, *(f"dataset.{key}={quoted(value)}" for key, value in options.items()), f"model={model}"]
     try:
+        run = Composer().job(settings).run
         prepared = prepare(run.dataset)
-    except DataError as error:
-        raise DataError(in_options(str(error))) from None
+    except BakeoffError as error:
+        raise type(error)(in_options(str(error))) from None
     lengths = lengths_tokens(run, (*prepared.pool.texts, *prepared.test.texts))
     found = audit.overview(prepared, lengths=lengths, max_tokens=run.longdoc.max_tokens)
     if format == "json":

@@ -1,5 +1,6 @@
 """`bakeoff run`: a Hydra application whose mistakes are found before Hydra starts."""
 
+import os
 import shutil
 import sys
 import tempfile
@@ -14,6 +15,7 @@ from bakeoff.config import Composer, Job
 from bakeoff.data.checks import check
 from bakeoff.errors import BakeoffError
 from bakeoff.store import RECORD, Store, default_root
+from bakeoff.tracking import Mirror
 
 _WITH_VALUE = {"--config-dir": "config_dir", "-cd": "config_dir", "--config-name": "config_name", "-cn": "config_name"}
 _INFORMS = ("--cfg", "-c", "--info", "-i", "-h", "--hydra-help", "--version", "--shell-completion", "-sc")
@@ -28,11 +30,13 @@ def run(arguments: list[str]) -> int:
     composer = Composer(Path(flags["config_dir"]) if "config_dir" in flags else None, flags.get("config_name", "run"))
     informs = any(text.split("=")[0] in _INFORMS for text in arguments)
     multirun = "-m" in arguments or "--multirun" in arguments
-    for job in config.expand(overrides) if multirun else [overrides]:
-        if informs:
-            composer.compose(job)
-        else:
-            _check(composer.job(job))
+    asked = config.expand(overrides) if multirun else [overrides]
+    if informs:
+        for each in asked:
+            composer.compose(each)
+    else:
+        for job in [composer.job(each) for each in asked]:  # all of them first: a check may fetch an asset
+            _check(job)
     failed: list[str] = []
 
     def task(cfg: Any) -> None:
@@ -68,13 +72,19 @@ def _check(job: Job) -> None:
 def _bake(job: Job) -> list[str]:
     """Bake in a child process; the ids of what failed. Prints the record's path."""
     store = Store(default_root())
-    missing = [] if store.load(job.run.run_id) else [job.run]
-    outcome = bake_runs(missing, job.machine, store, executor="local", slots=1)
+    recorded = store.load(job.run.run_id)
+    if recorded is not None and os.environ.get("WANDB_SWEEP_ID"):  # the agent wants to see every cell of its grid
+        Mirror.start(job.run, machine=job.machine, root=store.root, group=None, notify=_tell).finish(recorded)
+    outcome = bake_runs([] if recorded else [job.run], job.machine, store, executor="local", slots=1)
     if store.load(job.run.run_id) is not None:
         print(store.folder(job.run.run_id) / RECORD, flush=True)
     if outcome.interrupted:
         sys.exit(130)
     return list(outcome.failed)
+
+
+def _tell(notice: str) -> None:
+    print(notice, file=sys.stderr)
 
 
 def _split(arguments: list[str]) -> tuple[dict[str, str], list[str]]:

@@ -21,7 +21,7 @@ def check(run: spec.Run) -> None:
     budget is above the pool or its reading is longer than the model can read.
     """
     prepared = _prepared(run.dataset)
-    spend(prepared.pool, run.budget, validation=not isinstance(run.model, spec.Majority | spec.Tfidf))
+    spend(prepared.pool, run.budget, validation=isinstance(run.model, spec.Neural))
     if isinstance(run.model, spec.Pretrained):
         _check_length(run.longdoc, run.model)
 

@@ -23,7 +23,9 @@ class PretrainedClassifier(nn.Module):
         """
         super().__init__()
         from transformers import AutoConfig, AutoModel
+        from transformers.utils import logging
 
+        logging.disable_progress_bar()  # a log file has no use for one, and its lock would outlive the process
         if folder is not None:
             config = AutoConfig.from_pretrained(str(folder))
             _check_size(spec, config)

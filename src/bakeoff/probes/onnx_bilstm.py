@@ -1,4 +1,4 @@
-"""Our BiLSTM as an ONNX graph, written node by node, since PyTorch's exporter cannot take packed sequences.
+"""Our BiLSTM as an ONNX graph, written node by node, so that one LSTM operator reads both ways.
 
 ONNX's LSTM takes the lengths of a padded batch and reads each direction to its real end, as packing does.
 """
@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from bakeoff.models.bilstm import BiLstmClassifier
+from bakeoff.models.bilstm import BiLstmClassifier, BothWays
 
 _OPSET, _IR_VERSION = 18, 10
 _LOWEST = np.float32(-np.inf)
@@ -64,15 +64,16 @@ def _lstm(graph: _Graph, module: BiLstmClassifier) -> tuple[str, str]:
     """States (batch, longest, 2 · hidden), and the end of each direction of the last layer (batch, 2 · hidden)."""
     import onnx
 
-    hidden = module.lstm.hidden_size
+    layers = [layer for layer in module.layers if isinstance(layer, BothWays)]
+    hidden = layers[0].forwards.hidden_size
     flat = graph.constant("flat", np.array([0, 0, 2 * hidden]))
     lengths = graph.add("Cast", "lengths", to=onnx.TensorProto.INT32)
     embedded = graph.add("Gather", graph.constant("embedding", module.embedding.weight.detach().numpy()), "ids")
     below = graph.add("Transpose", embedded, perm=[1, 0, 2])  # (longest, batch, embedding)
     end = ""
-    for layer in range(module.lstm.num_layers):
-        weights = [graph.constant(f"{name}_{layer}", value) for name, value in _layer_weights(module.lstm, layer).items()]
-        outputs = [f"states_{layer}", f"end_{layer}"]
+    for number, layer in enumerate(layers):
+        weights = [graph.constant(f"{name}_{number}", value) for name, value in _layer_weights(layer).items()]
+        outputs = [f"states_{number}", f"end_{number}"]
         graph.add_several("LSTM", (below, *weights, lengths), outputs, hidden_size=hidden, direction="bidirectional")
         states, end = outputs  # (longest, 2, batch, hidden) and (2, batch, hidden)
         below = graph.add("Reshape", graph.add("Transpose", states, perm=[0, 2, 1, 3]), flat)
@@ -81,11 +82,11 @@ def _lstm(graph: _Graph, module: BiLstmClassifier) -> tuple[str, str]:
     return graph.add("Transpose", below, perm=[1, 0, 2]), last
 
 
-def _layer_weights(lstm: torch.nn.LSTM, layer: int) -> dict[str, npt.NDArray[np.float32]]:
+def _layer_weights(layer: BothWays) -> dict[str, npt.NDArray[np.float32]]:
     """W (2, 4·hidden, input), R (2, 4·hidden, hidden) and B (2, 8·hidden), gates in ONNX's order."""
     found: dict[str, list[npt.NDArray[np.float32]]] = {"W": [], "R": [], "B": []}
-    for direction in ("", "_reverse"):
-        part = {kind: _gates(getattr(lstm, f"{kind}_l{layer}{direction}")) for kind in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")}
+    for lstm in (layer.forwards, layer.backwards):
+        part = {kind: _gates(getattr(lstm, f"{kind}_l0")) for kind in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")}
         found["W"].append(part["weight_ih"])
         found["R"].append(part["weight_hh"])
         found["B"].append(np.concatenate([part["bias_ih"], part["bias_hh"]]))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from bakeoff.record import Record
 from bakeoff.report import words
 from bakeoff.report.blocks import ABSENT
-from bakeoff.report.candidates import candidates
+from bakeoff.report.candidates import candidates, model_name
 from bakeoff.report.evidence import Outcome, hide_folders
 from bakeoff.report.frame import precision_of
 from bakeoff.report.summary import Section, Standing, Table, on_test
@@ -225,7 +225,8 @@ def troubles(runs: Sequence[Run], found: Iterable[Outcome]) -> list[Trouble]:
             continue
         run = outcome.cell.run
         if run is not None:
-            what = _what(run, known[run.run_id].label)
+            # A cell that its data refused is no Run of the page, and so has no name that tells candidates apart.
+            what = _what(run, known[run.run_id].label if run.run_id in known else model_name(run))
         else:
             what = " ".join(hide_folders(override) for override in outcome.cell.overrides if not override.startswith("seed="))
         seeds = grouped.setdefault((what, STATUS_NAMES[outcome.status], outcome.reason or ""), [])

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from bakeoff.record import Record
 from bakeoff.runner.attempt import is_locked
-from bakeoff.spec import BiLstm, Latency, Pretrained, Run, hash_identity, identity
+from bakeoff.spec import Latency, Neural, Pretrained, Run, hash_identity, identity
 from bakeoff.store import Store
 from bakeoff.sweep import Cell, Sweep
 
@@ -65,7 +65,7 @@ def rough_seconds(run: Run) -> float:
     unlimited document as 256 tokens.
     """
     model = run.model
-    if not isinstance(model, BiLstm | Pretrained):
+    if not isinstance(model, Neural):
         return 1.0 if model.kind == "majority" else 5.0
     labels = 10_000 if run.budget.labels == "all" else run.budget.labels
     rows = max(labels * model.training.epochs, model.training.min_steps * model.training.batch_size)

@@ -34,8 +34,8 @@ class Progress:
                 self._end("present", event.run, "recorded already")
             case Failed():
                 where = _short(str(self.store.folder(event.run.run_id)))
-                look = f"see {os.path.join(where, FAILURE)}" if event.written else event.message
-                self._end("failed", event.run, f"{event.type_}, {look}")
+                look = f"(see {os.path.join(where, FAILURE)})" if event.written else "(and failure.json could not be written)"
+                self._end("failed", event.run, f"{event.type_}: {event.message} {look}")
             case Waiting():
                 self._write(f"{self._count(self._ended)} waiting {event.run.run_id}  another process bakes it: left until last")
             case Notice():

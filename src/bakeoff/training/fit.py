@@ -108,6 +108,6 @@ def seed_everything(seed: int, threads: int) -> None:
     """Make a process answer alike whenever it answers: seeds, thread count, denormal numbers as zero."""
     pl.seed_everything(seed, workers=True, verbose=False)
     torch.set_num_threads(threads)
-    torch.utils.deterministic.fill_uninitialized_memory = False
+    torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
     # Diverging weights produce denormal numbers, on which a CPU can be ten times slower.
     torch.set_flush_denormal(True)

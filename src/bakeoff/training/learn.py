@@ -18,13 +18,12 @@ from bakeoff.data.longdoc import Reading
 from bakeoff.data.tokens import CheckpointTokeniser, WordVocabulary, first_words, split_words
 from bakeoff.models.build import build, count_parameters
 from bakeoff.models.linear import MajorityClassifier, TfidfClassifier
-from bakeoff.spec import BiLstm, Majority, Model, Pretrained, Run, Tfidf
+from bakeoff.spec import Majority, Neural, Pretrained, Run, Tfidf
 from bakeoff.training import fit as fitting
 from bakeoff.training import saving
 from bakeoff.training.callbacks import Log
 
 Probabilities = npt.NDArray[np.float32]
-CLOSED_FORM = (Majority, Tfidf)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,11 +51,6 @@ class Learned:
     bytes: int
     save: Callable[[Path], None]
     """Writes what a served model needs into a folder."""
-
-
-def is_closed_form(model: Model) -> bool:
-    """Whether a model needs no validation rows: it selects by cross-validation over all its labels."""
-    return isinstance(model, CLOSED_FORM)
 
 
 def learn(run: Run, prepared: Prepared, spent: Spent, *, device: Literal["cpu", "cuda"], log: Log) -> Learned:
@@ -104,7 +98,7 @@ def _learn_closed_form(run: Run, model: Majority | Tfidf, prepared: Prepared, sp
 
 def _learn_neural(
     run: Run,
-    model: BiLstm | Pretrained,
+    model: Neural,
     prepared: Prepared,
     spent: Spent,
     unlabelled: tuple[str, ...],
