@@ -1,7 +1,7 @@
 # Two commands: `make starter` bakes a first comparison, `make test` runs the tests. Both set up what they need.
 PYTHON ?= python3
 VENV ?= .venv
-REPORTS ?= reports
+REPORTS ?= runs/reports
 BIN := $(VENV)/bin
 
 .PHONY: starter test setup

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow.parquet as parquet
 
 from bakeoff.config import Composer, Job, quoted
+from bakeoff.provenance import provenance
 from bakeoff.record import Record
 from bakeoff.store import Store, default_root
 
@@ -125,6 +126,5 @@ def bake(job: Job) -> Baked:
 
     store = Store(default_root())
     folder = store.folder(job.run.run_id)
-    record = answer(job.run, folder, lambda notice: None, machine=job.machine)
-    store.write_record(record)
+    record = answer(job.run, folder, lambda notice: None, store.write_record, machine=job.machine, code=provenance())
     return Baked(record=record, folder=folder)

@@ -2,7 +2,6 @@
 
 import ipaddress
 import socket
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -29,15 +28,6 @@ def own_folders(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPat
     monkeypatch.delenv("WANDB_API_KEY", raising=False)
     if request.node.get_closest_marker("slow") is None:
         monkeypatch.setenv("BAKEOFF_CACHE", str(tmp_path_factory.mktemp("cache")))
-
-
-@pytest.fixture(scope="session")
-def shared_data() -> Path:
-    """Real data for checks, which is no part of the repository."""
-    folder = Path(__file__).parents[2] / "shared" / "data"
-    if not folder.is_dir():
-        pytest.skip("the folder of real data for checks is not beside the repository")
-    return folder
 
 
 def _is_loopback(host: str) -> bool:

@@ -174,8 +174,6 @@ def test_the_draw_is_the_seed_unless_it_is_chosen() -> None:
     [
         ([], ("fold", 0, None)),
         (["dataset.fold=2"], ("fold", 2, None)),
-        (["dataset.held_out_rows=5"], ("held_out_rows", None, 5)),
-        (["dataset.split=held_out_rows", "dataset.held_out_rows=5"], ("held_out_rows", None, 5)),
     ],
 )
 def test_the_split_of_a_table(table: list[str], overrides: list[str], resolved: tuple[str, int | None, int | None]) -> None:
@@ -400,9 +398,39 @@ def test_a_mistake_is_one_sentence(overrides: list[str], kind: type[BakeoffError
 @pytest.mark.parametrize(
     ("overrides", "message"),
     [
+        (
+            ["dataset=movie", "dataset.path=mine.csv"],
+            "dataset.path means nothing to the starter dataset movie: use dataset=csv or dataset=folder",
+        ),
+        (
+            ["dataset=reuters8", "dataset.test_path=mine.csv"],
+            "dataset.test_path means nothing to the starter dataset reuters8: use dataset=csv or dataset=folder",
+        ),
+        (
+            ["dataset=movie", "dataset.text=body"],
+            "dataset.text means nothing to the starter dataset movie: use dataset=csv or dataset=folder",
+        ),
+        (
+            ["model=pretrained", "budget.unlabelled=pool"],
+            "budget.unlabelled=pool means nothing to pretrained, which reads labelled texts only",
+        ),
+    ],
+)
+def test_a_setting_that_would_change_nothing_is_refused(overrides: list[str], message: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        Composer().job(overrides)
+    assert str(caught.value) == message
+
+
+@pytest.mark.parametrize(
+    ("overrides", "message"),
+    [
         (["dataset.label_map.neg=bad"], "dataset.label_map.neg is a new name in an empty mapping: write +dataset.label_map.neg=…"),
         (["dataset.text=null"], "dataset.text is empty: name the column that holds the text"),
-        (["dataset.fold=0", "dataset.held_out_rows=3"], "dataset.fold=0 needs dataset.split=fold, but dataset.split=held_out_rows"),
+        (
+            ["dataset.held_out_rows=3"],
+            "dataset.held_out_rows=3 is for data that never grows: rows added later would move old ones; use dataset.split=fold",
+        ),
         (["dataset.split=official"], "dataset.split=official needs dataset.test_path=FILE with the official test rows"),
         (["dataset.metric=f1"], "dataset.metric=f1 should be one of auto, accuracy, macro_f1"),
         (["dataset.format=xlsx"], "dataset.format=xlsx should be one of csv, tsv, jsonl, folder, orange, movie"),

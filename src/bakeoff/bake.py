@@ -21,25 +21,27 @@ import yaml
 from bakeoff import record as records
 from bakeoff.data import audit, budget, dataset
 from bakeoff.data.budget import Spent
-from bakeoff.data.dataset import Prepared
+from bakeoff.data.dataset import Prepared, Rows
 from bakeoff.errors import ConfigError
 from bakeoff.identity import to_plain
 from bakeoff.probes import cost, quality
-from bakeoff.provenance import machine_facts, provenance
-from bakeoff.record import DataFacts, Diagnostic, Finding, Record, Size, SplitQuality, TrainingFacts
+from bakeoff.provenance import machine_facts
+from bakeoff.record import DataFacts, Diagnostic, Finding, Provenance, Record, Size, SplitQuality, TrainingFacts
 from bakeoff.spec import Machine, Majority, Neural, Run
 from bakeoff.store import Store, utc_now, write_atomically
 from bakeoff.tracking import Mirror
 from bakeoff.training.learn import Learned, learn
 
 Notify = Callable[[str], None]
+Write = Callable[[Record], object]
 Device = Literal["cpu", "cuda"]
 
 
-def bake(run: Run, folder: Path, notify: Notify, *, machine: Machine, group: str | None = None) -> Record:
-    """Answer one Run: write its files into `folder` and return its Record, which the caller writes last.
+def bake(run: Run, folder: Path, notify: Notify, write: Write, *, machine: Machine, code: Provenance, group: str | None = None) -> Record:
+    """Answer one Run: write its files into `folder`, hand its Record to `write`, and only then end the W&B mirror.
 
-    Raises DataError or ConfigError for what the user can mend; any other exception is a fault.
+    `code` is what was loaded when the command began, since a long sweep may outlive an edit. Raises DataError or
+    ConfigError for what the user can mend; any other exception is a fault.
     """
     started_at = utc_now()
     folder.mkdir(parents=True, exist_ok=True)
@@ -74,12 +76,13 @@ def bake(run: Run, folder: Path, notify: Notify, *, machine: Machine, group: str
                 bytes=learned.bytes,
                 flops_per_document=cost.flops_per_document(run, lengths_tokens=learned.lengths_tokens, n_classes=len(prepared.classes)),
             ),
-            provenance=provenance(),
+            provenance=code,
         )
         if finite and machine.keep_weights in ("all", "best"):
             learned.save(folder / "model")
         if finite and machine.keep_weights == "best":
             keep_best(answer, Store(folder.parent))
+        write(answer)
     except BaseException as error:
         mirror.fail(type(error).__name__)
         raise
@@ -126,10 +129,17 @@ def data_facts(run: Run, prepared: Prepared, spent: Spent, learned: Learned) -> 
         n_val=len(spent.validation),
         n_test=len(prepared.test),
         subset_hashes={name: subset_hash(rows) for name, rows in subsets.items()},
-        truncated_fraction=None if learned.truncated is None else float(learned.truncated.mean()),
+        truncated_fraction=float(learned.truncated.mean()),
         length_tokens=audit.length_percentiles(learned.lengths_tokens),
-        audit=tuple(Finding(**dataclasses.asdict(finding)) for finding in findings),
+        audit=(*(Finding(**dataclasses.asdict(finding)) for finding in findings), *unseen_classes(prepared, spent)),
     )
+
+
+def unseen_classes(prepared: Prepared, spent: Spent) -> tuple[Finding, ...]:
+    """The finding that a budget holds no label of some classes, which no model can then answer."""
+    absent = len(prepared.classes) - len(np.unique(prepared.pool.labels[spent.fit]))
+    message = f"{absent} of {len(prepared.classes)} classes have no label to learn from in this budget"
+    return (Finding(code="unseen_class", count=absent, message=message),) if absent else ()
 
 
 def training_facts(run: Run, prepared: Prepared, learned: Learned, test: SplitQuality | None) -> TrainingFacts:
@@ -170,7 +180,7 @@ def peak_memory_mb() -> float:
 
 
 def keep_best(answer: Record, store: Store) -> None:
-    """Keep `model/` of one seed a question: the lowest validation loss, or the lowest id where nothing was validated.
+    """Of the seeds whose `model/` is kept, keep the lowest validation loss, or the lowest id where nothing was validated.
 
     The test split has no say, so that what ships was not chosen by what scores it.
     """
@@ -183,7 +193,8 @@ def keep_best(answer: Record, store: Store) -> None:
         return (math.inf if loss is None else loss, each.run_id)
 
     asked = but_for_the_seed(answer).run_id
-    rivals = [answer, *(each for each in store.load_all() if each.status == "ok" and but_for_the_seed(each).run_id == asked)]
+    kept = (each for each in store.load_all() if each.status == "ok" and (store.folder(each.run_id) / "model").is_dir())
+    rivals = [answer, *(each for each in kept if but_for_the_seed(each).run_id == asked)]
     best = min(rivals, key=rank)
     for each in rivals:
         if each is not best:
@@ -191,15 +202,24 @@ def keep_best(answer: Record, store: Store) -> None:
 
 
 def write_predictions(file: Path, prepared: Prepared, probabilities: npt.NDArray[np.float32]) -> None:
-    """One line a test row: id, label and prediction as class indices, probabilities; equal answers give equal bytes."""
+    """One line a test row: id, label and prediction as class indices, probabilities, group; equal answers, equal bytes."""
     columns = {
         "row_id": pa.array(prepared.test.row_ids, pa.string()),
         "label": pa.array(prepared.test.labels, pa.int32()),
         "predicted": pa.array(probabilities.argmax(axis=1), pa.int32()),
         "probabilities": pa.array(list(probabilities), pa.list_(pa.float32())),
         "contaminated": pa.array(prepared.contaminated, pa.bool_()),
+        "group": pa.array(group_numbers(prepared.test), pa.int32()),
     }
     pq.write_table(pa.table(columns), file, compression="zstd")
+
+
+def group_numbers(rows: Rows) -> list[int | None]:
+    """A number for each row's group, by sorted name; null without groups."""
+    if rows.groups is None:
+        return [None] * len(rows)
+    numbers = {name: number for number, name in enumerate(sorted(set(rows.groups)))}
+    return [numbers[name] for name in rows.groups]
 
 
 def write_history(file: Path, history: Sequence[dict[str, float | int | None]]) -> None:

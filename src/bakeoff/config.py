@@ -24,7 +24,7 @@ from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from bakeoff import convert, resolve
-from bakeoff.errors import ConfigError, NotApplicable, UnknownSetting
+from bakeoff.errors import ConfigError, DataError, NotApplicable, UnknownSetting
 from bakeoff.spec import Machine, Run
 from bakeoff.sweep import Cell, Sweep
 
@@ -183,8 +183,8 @@ def _machine(section: Any) -> Machine:
 def load_sweep(path: Path, overrides: Sequence[str] = ()) -> Sweep:
     """Every cell of a sweep file, with overrides that replace a parameter of the grid or are added to each cell.
 
-    A combination that the configuration refuses is a cell with a reason. Raises ConfigError for a file that is no
-    sweep, for a value that no cell could take, and when every cell is refused; DataError for data that is not there.
+    A combination that the configuration refuses, or whose data is not there, is a cell with a reason. Raises ConfigError
+    for a file that is no sweep, for a value that no cell could take, and when every cell is refused.
     """
     file = find_sweep(path)
     plain = _read_sweep(file)
@@ -197,7 +197,7 @@ def load_sweep(path: Path, overrides: Sequence[str] = ()) -> Sweep:
     for arguments in itertools.product(*grid.values()):
         try:
             cells.append(Cell(overrides=arguments, run=composer.job(arguments).run))
-        except NotApplicable as reason:
+        except (NotApplicable, DataError) as reason:
             cells.append(Cell(overrides=arguments, run=None, reason=str(reason)))
     if all(cell.run is None for cell in cells):
         raise ConfigError(f"{file.name} has no cell that applies: {cells[0].reason}")

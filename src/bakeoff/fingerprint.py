@@ -128,10 +128,10 @@ def of_checkpoint(checkpoint: str, revision: str | None, cache: Path | None = No
     if folder.is_dir():
         files = sorted(path for path in folder.iterdir() if path.is_file() and _CHECKPOINT_FILES.match(path.name))
         if not any(path.name == "config.json" for path in files):
-            raise DataError(f"model.checkpoint={checkpoint} has no config.json: name a folder that holds a saved checkpoint")
+            raise DataError(f"model.checkpoint={folder.name} has no config.json: name a folder that holds a saved checkpoint")
         return of_hashes({path.name: of_bytes(path, cache) for path in files})
     if folder.is_absolute() or checkpoint.startswith((".", "~")):
-        raise DataError(f"model.checkpoint={checkpoint} is no folder: check the path")
+        raise DataError(f"model.checkpoint={folder.name} is no folder: check the path")
     if revision is None:
         raise DataError(
             f"model.checkpoint={checkpoint} is on the hub and needs its commit: set model.revision=<40 hex digits> "

@@ -89,7 +89,7 @@ class Tfidf:
 
 @dataclass(frozen=True, kw_only=True)
 class BiLstm:
-    """Word embeddings, a bidirectional LSTM over packed sequences, pooling over time, a linear head."""
+    """Word embeddings, a bidirectional LSTM over documents of any length, pooling over time, a linear head."""
 
     kind: ClassVar[str] = "bilstm"
     recipe: ClassVar[int] = 1

@@ -100,8 +100,12 @@ def _own_data(dataset: Mapping[str, Any]) -> dict[str, Any]:
         raise DataError(f"dataset.path={path.name} {advice}")
     name = dataset.get("name") or re.sub(r"[^\w.-]+", "_", path.stem)
     rows, split, fold = dataset.get("held_out_rows"), dataset.get("split"), dataset.get("fold")
+    if rows is not None:
+        raise ConfigError(
+            f"dataset.held_out_rows={rows} is for data that never grows: rows added later would move old ones; use dataset.split=fold"
+        )
     if split is None:
-        split = "official" if paths["test_path"] is not None else "fold" if rows is None else "held_out_rows"
+        split = "official" if paths["test_path"] is not None else "fold"
     if split == "fold" and fold is None:
         fold = 0
     return chosen | {"format": form, "name": name, "family": dataset.get("family") or name, "split": split, "fold": fold}

@@ -57,6 +57,12 @@ class Dataset:
     held_out_rows: int | None = hashed()
 
     def __post_init__(self) -> None:
+        if self.asset is not None:
+            for name in ("path", "test_path", "text", "label", "group"):
+                if getattr(self, name) is not None:
+                    raise ValueError(f"dataset.{name} means nothing to the starter dataset {self.asset}: use dataset=csv or dataset=folder")
+        if self.format == "folder" and (self.text or self.label):
+            raise ValueError("dataset.text and dataset.label mean nothing to dataset=folder, whose labels are the names of its folders")
         needs_columns = self.format in ("csv", "tsv", "jsonl")
         if needs_columns and not (self.text and self.label):
             missing = "text" if not self.text else "label"
@@ -156,6 +162,9 @@ class Run:
     def __post_init__(self) -> None:
         if not 0 <= self.seed < 2**32:
             raise ValueError(f"seed={self.seed} should be from 0 to {2**32 - 1}")
+        unlabelled = self.budget.unlabelled
+        if unlabelled != "none" and not isinstance(self.model, Tfidf | BiLstm):
+            raise ValueError(f"budget.unlabelled={unlabelled} means nothing to {self.model.name}, which reads labelled texts only")
 
     @property
     def run_id(self) -> str:

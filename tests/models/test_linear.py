@@ -84,5 +84,5 @@ def test_folds_interleave_classes_and_keep_clusters_together() -> None:
     assert _folds(labels, clusters, 5).tolist() == [0, 1, 2, 3, 4, 1, 2, 3, 4, 0]
     clusters[9] = 0  # the last row nearly repeats the first
     assert _folds(labels, clusters, 5).tolist() == [0, 1, 2, 3, 4, 1, 2, 3, 4, 0]
-    clusters[9] = 3
+    clusters[9] = 3  # … or the fourth, whose fold it then shares
     assert _folds(labels, clusters, 5)[9] == 3

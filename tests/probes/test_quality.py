@@ -68,13 +68,19 @@ def test_one_class_for_every_row_is_collapsed_and_near_chance() -> None:
     labels = np.array([0, 1] * 50)
     scored = quality.score(labels, np.tile(probabilities([[0.2, 0.8, 0]]), (100, 1)), CLASSES, fit_labels=labels)
     assert scored.collapsed
-    found = quality.diagnose(scored, labels, learning_rate=0.1)
-    assert [diagnostic.code for diagnostic in found] == ["collapsed"]  # 100 rows cannot rule out 58%
-    many = np.tile(labels, 50)
-    scored = quality.score(many, np.tile(probabilities([[0.2, 0.8, 0]]), (5000, 1)), CLASSES, fit_labels=many)
-    codes = {diagnostic.code: diagnostic.message for diagnostic in quality.diagnose(scored, many, learning_rate=0.1)}
+    codes = {diagnostic.code: diagnostic.message for diagnostic in quality.diagnose(scored, labels, learning_rate=0.1)}
     assert set(codes) == {"collapsed", "near_chance"}
     assert codes["near_chance"].endswith("check the learning rate first (it is 0.1)")
+
+
+@pytest.mark.parametrize(("right", "near"), [(50, True), (58, True), (59, False), (70, False)])
+def test_near_chance_is_what_always_answering_one_class_explains(right: int, near: bool) -> None:
+    labels = np.array([0, 1] * 50)
+    answers = labels.copy()
+    answers[right:] = 1 - answers[right:]
+    scored = quality.score(labels, np.eye(3, dtype=np.float32)[answers], CLASSES, fit_labels=labels)
+    # the exact one-sided 95% lower bound of 58 in 100 is 49.3%, of 59 in 100 it is 50.3%
+    assert [found.code for found in quality.diagnose(scored, labels, learning_rate=None)] == (["near_chance"] if near else [])
 
 
 def test_a_good_model_has_no_diagnostics() -> None:

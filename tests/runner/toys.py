@@ -185,7 +185,16 @@ def make_record(run: Run, *, accuracy: float = 0.75, seconds: int = 60) -> Recor
     )
 
 
-def bake(run: Run, folder: Path, notify: Callable[[str], None], *, ledger: Path, acts: dict[int, str], seconds: float = 0.0) -> Record:
+def bake(
+    run: Run,
+    folder: Path,
+    notify: Callable[[str], None],
+    write: Callable[[Record], None],
+    *,
+    ledger: Path,
+    acts: dict[int, str],
+    seconds: float = 0.0,
+) -> Record:
     """Note begin and end in the ledger, and between them do what `acts` says for this seed."""
     note(ledger, f"begin {run.run_id} {os.getpid()}")
     assert not (folder / "leftover.txt").exists()
@@ -197,7 +206,9 @@ def bake(run: Run, folder: Path, notify: Callable[[str], None], *, ledger: Path,
     if act != "fine":
         ACTS[act](folder)
     note(ledger, f"end {run.run_id} {os.getpid()}")
-    return make_record(run)
+    record = make_record(run)
+    write(record)
+    return record
 
 
 def baker(ledger: Path, acts: dict[int, str] | None = None, seconds: float = 0.0) -> Callable[..., Record]:

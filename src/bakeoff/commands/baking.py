@@ -10,8 +10,8 @@ from typing import Literal
 from bakeoff import tracking
 from bakeoff.errors import ConfigError, NotApplicable
 from bakeoff.probes.requirements import require
-from bakeoff.provenance import usable_cpus
-from bakeoff.record import Record
+from bakeoff.provenance import provenance, usable_cpus
+from bakeoff.record import Provenance, Record
 from bakeoff.runner.events import Outcome
 from bakeoff.runner.inprocess import run_inprocess
 from bakeoff.runner.local import run_local
@@ -45,7 +45,7 @@ def bake_runs(
     progress = Progress(total=len(runs), store=store, stream=sys.stderr)
     timed = [run for run in runs if isinstance(run.probe, Latency)]
     others = [run for run in runs if not isinstance(run.probe, Latency)]
-    work = functools.partial(bake_one, machine=machine, group=group)
+    work = functools.partial(bake_one, machine=machine, code=provenance(), group=group)
     outcome = Outcome(baked=(), present=(), failed={}, interrupted=False)
     if others and executor == "inprocess":
         outcome = run_inprocess(others, store=store, bake=work, share_texts=machine.share_texts, rebake_all=rebake_all, on_event=progress)
@@ -86,11 +86,20 @@ def check_device(machine: Machine, runs: Sequence[Run]) -> None:
         raise ConfigError("probe.device=cuda, but there is no GPU here: set probe.device=cpu")
 
 
-def bake_one(run: Run, folder: Path, notify: Callable[[str], None], *, machine: Machine, group: str | None) -> Record:
+def bake_one(
+    run: Run,
+    folder: Path,
+    notify: Callable[[str], None],
+    write: Callable[[Record], None],
+    *,
+    machine: Machine,
+    code: Provenance,
+    group: str | None,
+) -> Record:
     """`bake.bake`, imported where it runs: the parent process never loads torch."""
     from bakeoff.bake import bake
 
-    return bake(run, folder, notify, machine=machine, group=group)
+    return bake(run, folder, notify, write, machine=machine, code=code, group=group)
 
 
 def bake_together(
@@ -120,9 +129,9 @@ def check_latency(run: Run, store: Store) -> None:
 
 
 def default_slots(runs: Sequence[Run], machine: Machine) -> int:
-    """One Run a GPU; on CPU as many as there are cores for their threads."""
-    if machine.device != "cpu" and (gpus := visible_gpus()):
-        return gpus
+    """One Run where there is a GPU, since each would use the first; on CPU as many as there are cores for their threads."""
+    if machine.device != "cpu" and visible_gpus():
+        return 1
     threads = max((run.probe.threads for run in runs), default=1)
     return max(1, usable_cpus() // threads)
 

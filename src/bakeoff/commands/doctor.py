@@ -1,16 +1,17 @@
 """`bakeoff doctor`: the machine, what is installed and fetched, what would be faster."""
 
-import os
 import sys
 from pathlib import Path
 
 from bakeoff import fingerprint
 from bakeoff.cache import cache_root
 from bakeoff.commands.baking import visible_gpus
+from bakeoff.config import Composer
 from bakeoff.data import assets
 from bakeoff.errors import DataError
 from bakeoff.provenance import processor, provenance, usable_cpus
 from bakeoff.store import default_root
+from bakeoff.tracking import mode_of
 
 STARTER = {"dataset movie": fingerprint.DATASETS["movie"], "checkpoint minilm-l6": fingerprint.CHECKPOINTS["minilm-l6"]}
 
@@ -51,4 +52,5 @@ def _precision_advice() -> str:
 
 
 def _wandb_mode() -> str:
-    return f"{os.environ.get('WANDB_MODE', 'offline')} unless machine.wandb=online; being logged in uploads nothing"
+    mode = mode_of(Composer().job([]).machine)
+    return f"{mode}; uploads only when machine.wandb=online or WANDB_MODE=online, never because someone is logged in"

@@ -9,7 +9,7 @@ from typing import Literal
 from bakeoff import config
 from bakeoff.commands.baking import Executor, bake_runs, check_device, check_latency
 from bakeoff.data.checks import check
-from bakeoff.errors import ConfigError, NotApplicable
+from bakeoff.errors import ConfigError, DataError, NotApplicable
 from bakeoff.runner import plan as planning
 from bakeoff.runner.plan import Rebake
 from bakeoff.store import Store, default_root
@@ -61,7 +61,7 @@ def sweep(
 def checked_against_data(sweep: Sweep, store: Store) -> Sweep:
     """The sweep with every cell that its data or checkpoint refuses marked not applicable; recorded Runs are not asked.
 
-    Raises DataError for data that cannot be read, and ConfigError when no cell is left.
+    Raises ConfigError when no cell is left.
     """
     cells = [cell if cell.run is None or store.load(cell.run.run_id) is not None else _checked(cell, store) for cell in sweep.cells]
     if all(cell.reason is not None for cell in cells):
@@ -74,6 +74,6 @@ def _checked(cell: Cell, store: Store) -> Cell:
     try:
         check(cell.run)
         check_latency(cell.run, store)
-    except NotApplicable as reason:
+    except (NotApplicable, DataError) as reason:
         return dataclasses.replace(cell, reason=str(reason))
     return cell

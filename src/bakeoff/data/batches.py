@@ -23,7 +23,7 @@ class Batch:
     rows: torch.Tensor
 
     def to(self, device: torch.device) -> "Batch":
-        """The same batch on a device; lengths stay on the CPU, where packing needs them."""
+        """The same batch on a device; lengths stay on the CPU, where nothing waits for them."""
         return Batch(self.ids.to(device), self.lengths, self.labels.to(device), self.rows)
 
 

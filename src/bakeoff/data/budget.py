@@ -76,17 +76,17 @@ def spend(rows: Rows, budget: spec.Budget, *, validation: bool) -> Spent:
 
 def _validates(rows: Rows, chosen: np.ndarray) -> np.ndarray:
     """Bool over the `chosen` rows: whether each is for validation."""
-    bundles = _bundles(rows)
+    bundle_of = bundles(rows)
     side_of_bundle: dict[int, bool] = {}
     rank = [0] * (int(rows.labels.max()) + 1)
     sides = np.empty(len(chosen), dtype=bool)
-    for position, (ordinal, bundle) in enumerate(zip(rows.labels[chosen].tolist(), bundles[chosen].tolist(), strict=True)):
+    for position, (ordinal, bundle) in enumerate(zip(rows.labels[chosen].tolist(), bundle_of[chosen].tolist(), strict=True)):
         sides[position] = side_of_bundle.setdefault(bundle, (rank[ordinal] + ordinal) % 5 == 4)
         rank[ordinal] += 1
     return sides
 
 
-def _bundles(rows: Rows) -> np.ndarray:
+def bundles(rows: Rows) -> np.ndarray:
     """A number for each row; rows chained by shared clusters and groups over the whole pool have the same one."""
     if rows.groups is None:
         return rows.clusters

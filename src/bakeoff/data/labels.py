@@ -11,6 +11,8 @@ _WHOLE = re.compile(r"(-?(?:0|[1-9][0-9]*))(?:\.0+)?")
 _NUMBER = re.compile(r"[-+]?[0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?")
 _LIST = re.compile(r"\[.*\]|\{.*\}|\(.*,.*\)", re.DOTALL)
 MAX_NUMERIC_CLASSES = 200
+MAX_TEXTUAL_CLASSES, MAX_LABEL_CHARACTERS = 50, 40
+"""More different labels than that, half of them longer than that, are documents and no classes."""
 
 
 def canonical(value: object) -> str | None:
@@ -33,12 +35,24 @@ def canonical(value: object) -> str | None:
 
 def rename(labels: Iterable[str], label_map: Mapping[str, str]) -> dict[str, str]:
     """Canonical label → class name, through `dataset.label_map`. Raises DataError for a mapped label that no row has."""
+    labels = list(labels)
+    _refuse_texts(labels)
     present = set(labels)
     names = {canonical(raw) or raw: name for raw, name in label_map.items()}
     for raw in names:
         if raw not in present:
             raise DataError(f"dataset.label_map.{raw} renames a label that no row has; {nearest(raw, present)}")
     return {label: names.get(label, label) for label in present}
+
+
+def _refuse_texts(labels: list[str]) -> None:
+    """Raise DataError, quoting nothing, when labels look like documents: many different ones, and long."""
+    distinct = sorted(set(labels), key=len)
+    if len(distinct) > max(MAX_TEXTUAL_CLASSES, len(labels) / 5) and len(distinct[len(distinct) // 2]) > MAX_LABEL_CHARACTERS:
+        raise DataError(
+            f"the label column holds {len(distinct)} different long texts in {len(labels)} rows: "
+            "name the column of classes with dataset.label"
+        )
 
 
 def check(names: Iterable[str]) -> None:

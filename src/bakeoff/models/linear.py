@@ -55,17 +55,17 @@ class TfidfClassifier:
         self.coefficients = np.zeros((n_classes, 0))
         self.intercepts = np.zeros(n_classes)
 
-    def fit(self, texts: Sequence[str], labels: Labels, clusters: Labels, unlabelled: Sequence[str] = ()) -> None:
+    def fit(self, texts: Sequence[str], labels: Labels, bundles: Labels, unlabelled: Sequence[str] = ()) -> None:
         """Learn vocabulary and IDF from `texts` and `unlabelled`, C and weights from `labels`, shape (rows,).
 
-        Rows of one cluster (near-duplicates, a group) share a cross-validation fold.
+        Rows of one bundle (near-duplicates, a group) share a cross-validation fold.
         """
         self.fit_vocabulary([*texts, *unlabelled])
         if not self.n_features:  # nothing to learn but the class shares
             self.intercepts = np.log(np.maximum(np.bincount(labels, minlength=self.n_classes), 1e-6))
             return
         features = self.vectoriser.transform(texts)
-        self.c = self._choose_c(features, labels, clusters)
+        self.c = self._choose_c(features, labels, bundles)
         coefficients, self.intercepts = self._weights(features, labels, self.c)
         self.coefficients = np.asfortranarray(coefficients)  # its transpose is what a text's sparse row multiplies, uncopied
 
@@ -108,8 +108,8 @@ class TfidfClassifier:
         """Numbers that a served model holds: weights, intercepts, IDF."""
         return self.coefficients.size + self.intercepts.size + self.coefficients.shape[1]
 
-    def _choose_c(self, features: csr_matrix, labels: Labels, clusters: Labels) -> float:
-        folds = _folds(labels, clusters, self.spec.cv_folds)
+    def _choose_c(self, features: csr_matrix, labels: Labels, bundles: Labels) -> float:
+        folds = _folds(labels, bundles, self.spec.cv_folds)
         second_largest = np.sort(np.bincount(labels, minlength=2))[-2]
         if len(self.spec.c_grid) == 1 or second_largest < SHORTEST_FOLDED_CLASS or len(np.unique(folds)) < 2:
             return self.c
@@ -148,13 +148,13 @@ def _softmax(scores: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     return np.asarray(exponents / exponents.sum(axis=1, keepdims=True))
 
 
-def _folds(labels: Labels, clusters: Labels, n_folds: int) -> Labels:
-    """Fold of each row, shape (rows,): class-interleaved, and a cluster follows its first row."""
+def _folds(labels: Labels, bundles: Labels, n_folds: int) -> Labels:
+    """Fold of each row, shape (rows,): class-interleaved, and a bundle follows its first row."""
     rank: dict[int, int] = {}
     chosen: dict[int, int] = {}
     folds = np.empty(len(labels), dtype=np.int64)
-    for row, (label, cluster) in enumerate(zip(labels.tolist(), clusters.tolist(), strict=True)):
+    for row, (label, bundle) in enumerate(zip(labels.tolist(), bundles.tolist(), strict=True)):
         own = (rank.get(label, 0) + label) % n_folds
         rank[label] = rank.get(label, 0) + 1
-        folds[row] = chosen.setdefault(cluster, own)
+        folds[row] = chosen.setdefault(bundle, own)
     return folds

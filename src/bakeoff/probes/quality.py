@@ -11,7 +11,6 @@ from bakeoff.record import ClassQuality, Diagnostic, SplitQuality
 
 ECE_BINS = 15
 MACRO_MIN_ROWS = 10
-NEAR_CHANCE_MARGIN = 0.02
 
 Labels = npt.NDArray[np.int64]
 
@@ -69,16 +68,16 @@ def expected_calibration_error(confidence: npt.NDArray[np.float64], correct: npt
 def diagnose(quality: SplitQuality, labels: Labels, *, learning_rate: float | None) -> tuple[Diagnostic, ...]:
     """Signs that a model did not learn: one class for every row, or accuracy that chance explains.
 
-    Near chance: the one-sided 95% upper bound (exact binomial) of accuracy is at most the largest class share of the
-    test rows plus 2 points.
+    Near chance: the one-sided 95% lower bound (exact binomial) of accuracy is not above the largest class share of the
+    test rows, so that always answering that class explains it.
     """
     found = []
     if quality.collapsed:
         found.append(Diagnostic(code="collapsed", message="one class was predicted for every test row"))
     largest_share = float(np.bincount(labels).max() / len(labels))
-    bound = binomtest(round(quality.accuracy * quality.n), quality.n, alternative="less").proportion_ci(0.95).high
-    if bound <= largest_share + NEAR_CHANCE_MARGIN:
+    bound = binomtest(round(quality.accuracy * quality.n), quality.n, alternative="greater").proportion_ci(0.95).low
+    if bound <= largest_share:
         first = "" if learning_rate is None else f"; check the learning rate first (it is {learning_rate:g})"
-        message = f"test accuracy {quality.accuracy:.1%} is near the largest class share {largest_share:.1%}{first}"
+        message = f"test accuracy {quality.accuracy:.1%} is not shown to be above the largest class share {largest_share:.1%}{first}"
         found.append(Diagnostic(code="near_chance", message=message))
     return tuple(found)

@@ -18,8 +18,9 @@ from bakeoff.store import FAILURE, RECORD, Locked, Store, utc_now
 LOG = "log.txt"
 
 Notify = Callable[[str], None]
-Bake = Callable[[Run, Path, Notify], Record]
-"""Answers a Run: writes its files into the folder given, tells notices, returns the Record. Must be picklable."""
+Bake = Callable[[Run, Path, Notify, Callable[[Record], None]], Record]
+"""Answers a Run: writes its files into the folder given, tells notices, hands over the Record to be written as soon as it
+is whole, and returns it. Must be picklable."""
 
 End = Finished | Present | Failed | Waiting
 
@@ -111,11 +112,13 @@ def _bake(task: Task, bake: Bake, notify: Notify, log: bool) -> Record:
     folder = clear(task)
     if log:
         redirect_output(folder / LOG, task.run)
-    record = bake(task.run, folder, notify)
-    if record.run_id != task.run.run_id:
-        raise RuntimeError(f"bake answered {record.run_id} when asked {task.run.run_id}")
-    task.store.write_record(record)
-    return record
+
+    def write(record: Record) -> None:
+        if record.run_id != task.run.run_id:
+            raise RuntimeError(f"bake answered {record.run_id} when asked {task.run.run_id}")
+        task.store.write_record(record)
+
+    return bake(task.run, folder, notify, write)
 
 
 def clear(task: Task) -> Path:

@@ -12,7 +12,7 @@ import threadpoolctl
 
 from bakeoff.data import checkpoint, longdoc
 from bakeoff.data.batches import Documents
-from bakeoff.data.budget import Spent
+from bakeoff.data.budget import Spent, bundles
 from bakeoff.data.dataset import Prepared, Rows
 from bakeoff.data.longdoc import Reading
 from bakeoff.data.tokens import CheckpointTokeniser, WordVocabulary, first_words, split_words
@@ -34,7 +34,7 @@ class Learned:
     validation: Probabilities | None
     lengths_tokens: npt.NDArray[np.int64]
     """Shape (test rows,): whole lengths in the model's own tokens."""
-    truncated: npt.NDArray[np.bool_] | None
+    truncated: npt.NDArray[np.bool_]
     epochs: float = 0.0
     steps: int = 0
     best_step: int | None = None
@@ -77,14 +77,14 @@ def _learn_closed_form(run: Run, model: Majority | Tfidf, prepared: Prepared, sp
         classifier.fit(rows.labels)
     else:
         classifier = TfidfClassifier(model, n_classes, run.seed)
-        classifier.fit(read(rows.texts), rows.labels, rows.clusters, read(unlabelled))
+        classifier.fit(read(rows.texts), rows.labels, bundles(prepared.pool)[spent.fit], read(unlabelled))
     fitted = time.perf_counter()
     test = classifier.predict(read(prepared.test.texts))
     return Learned(
         test=test,
         validation=None,
         lengths_tokens=lengths,
-        truncated=None if most is None else lengths > most,
+        truncated=np.zeros(len(lengths), dtype=bool) if most is None else lengths > most,
         seconds=fitted - started,
         predict_seconds=time.perf_counter() - fitted,
         stop_reason="closed_form",
