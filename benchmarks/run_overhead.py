@@ -15,6 +15,7 @@ from pathlib import Path
 from bakeoff.commands.baking import PRELOAD, bake_one
 from bakeoff.config import Composer
 from bakeoff.data.checks import check
+from bakeoff.provenance import provenance
 from bakeoff.runner.events import Event, Finished
 from bakeoff.runner.local import run_local
 from bakeoff.store import Store
@@ -36,7 +37,7 @@ def main(count: int) -> None:
                 if isinstance(event, Finished):
                     walls[event.run.run_id] = event.seconds
 
-            work = functools.partial(bake_one, machine=jobs[0].machine, group=None)
+            work = functools.partial(bake_one, machine=jobs[0].machine, code=provenance(), group=None)
             started = time.perf_counter()
             run_local([job.run for job in jobs], store=store, bake=work, slots=1, preload=PRELOAD, share_texts=False, on_event=note)
             total = time.perf_counter() - started

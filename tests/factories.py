@@ -199,8 +199,10 @@ def make_record(
     )
 
 
-def write_predictions(folder: Path, labels: np.ndarray, predicted: np.ndarray, *, classes: int = 2) -> None:
-    """`predictions.parquet` of a Run, with made-up row ids and sure probabilities."""
+def write_predictions(
+    folder: Path, labels: np.ndarray, predicted: np.ndarray, *, classes: int = 2, groups: np.ndarray | None = None
+) -> None:
+    """`predictions.parquet` of a Run, with made-up row ids and sure probabilities; `groups` are ordinals, None for rows without."""
     folder.mkdir(parents=True, exist_ok=True)
     table = pa.table(
         {
@@ -209,6 +211,7 @@ def write_predictions(folder: Path, labels: np.ndarray, predicted: np.ndarray, *
             "predicted": pa.array(predicted, pa.int32()),
             "probabilities": pa.array(np.eye(classes)[predicted].tolist(), pa.list_(pa.float32())),
             "contaminated": pa.array(np.zeros(len(labels), bool)),
+            "group": pa.array([None] * len(labels) if groups is None else groups, pa.int32()),
         }
     )
     parquet.write_table(table, folder / "predictions.parquet")
@@ -223,11 +226,18 @@ def bake(store: Store, run: spec.Run, *, accuracy: float, rows: int = 200, **cha
 
 
 def save(
-    store: Store, run: spec.Run, labels: np.ndarray, predicted: np.ndarray, classes: Sequence[str] = CLASSES, **changes: Any
+    store: Store,
+    run: spec.Run,
+    labels: np.ndarray,
+    predicted: np.ndarray,
+    classes: Sequence[str] = CLASSES,
+    *,
+    groups: np.ndarray | None = None,
+    **changes: Any,
 ) -> records.Record:
     """Write given answers of a Run and their record."""
     record = make_record(run, labels, predicted, classes, **changes)
-    write_predictions(store.folder(run.run_id), labels, predicted, classes=len(classes))
+    write_predictions(store.folder(run.run_id), labels, predicted, classes=len(classes), groups=groups)
     store.write_record(record)
     return record
 

@@ -373,11 +373,11 @@ def test_the_best_validations_weights_are_scored_not_the_last(tmp_path: Path, ti
     labels = random.Random(0).choices(["neg", "pos"], k=len(table))  # nothing to learn, so more training only overfits
     pool = write_csv(tmp_path / "pool.csv", [(text, label) for (text, _), label in zip(table, labels, strict=True)])
     test = write_csv(tmp_path / "test.csv", rows(20, seed=1))
-    settings = ["model.training.epochs=6", "model.training.learning_rate=3e-2", "model.dropout=0"]
+    settings = ["model.training.epochs=12", "model.training.learning_rate=3e-2", "model.dropout=0"]
     baked = bake(compose(*on_table(pool, test), *tiny["bilstm"], *settings))
     training = baked.record.training
     losses = {int(row["step"]): float(row["validation_loss"]) for row in history(baked) if row["validation_loss"]}
-    assert len(losses) == 6
+    assert len(losses) == 12
     best = min(losses, key=losses.__getitem__)
     assert best < training.steps
     assert (training.best_step, training.best_validation_loss) == (best, losses[best])
@@ -543,7 +543,7 @@ def test_a_full_disk_fails_the_run_loudly_and_leaves_earlier_records(
 
 def test_predictions_hold_no_text(small: list[str], tiny: dict[str, list[str]]) -> None:
     schema = parquet.read_schema(bake(compose(*small, *tiny["tfidf"])).folder / "predictions.parquet")
-    assert schema.names == ["row_id", "label", "predicted", "probabilities", "contaminated"]
+    assert schema.names == ["row_id", "label", "predicted", "probabilities", "contaminated", "group"]
     assert [schema.field(name).type for name in ("row_id", "label", "predicted")] == [pa.string(), pa.int32(), pa.int32()]
 
 

@@ -132,13 +132,16 @@ def test_every_verb_has_help(bakeoff: Command) -> None:
     ("arguments", "message"),
     [
         (["run", "modle=tfidf"], "modle is not a setting; did you mean model?"),
-        (["run", "-m", "seed=0,1", "model=tfidf,gru"], "model=gru is not available; the choices are bilstm, majority, pretrained, tfidf"),
+        (
+            ["run", "-m", "seed=0,1", "model=tfidf,gru"],
+            "model=gru is not available; the choices are bert_base, bilstm, distilbert, longformer,",
+        ),
         (["run", "--cfg", "job", "modle=tfidf"], "modle is not a setting; did you mean model?"),
         (["run", "--config-name", "rum"], "--config-name rum is not available; did you mean --config-name run? The choices are run"),
         (["run", "--config-dir=gone"], "--config-dir gone is no folder: check the path"),
-        (["sweep", "gone.yaml"], "gone.yaml is no sweep file; those that come with bakeoff are starter.yaml"),
+        (["sweep", "gone.yaml"], "gone.yaml is no sweep file; those that come with bakeoff are latency.yaml,"),
         (["sweep", "starter.yaml", "model=majority", "budget.labels=few"], "budget.labels=few should be a whole number or all"),
-        (["report", "gone.yaml"], "gone.yaml is no sweep file; those that come with bakeoff are starter.yaml"),
+        (["report", "gone.yaml"], "gone.yaml is no sweep file; those that come with bakeoff are latency.yaml,"),
         (["records", "foo=1"], "foo is not a column; did you mean fold?"),
         (
             ["data", "movvie"],
@@ -148,7 +151,7 @@ def test_every_verb_has_help(bakeoff: Command) -> None:
     ],
 )
 def test_a_mistake_is_one_sentence_and_exit_code_2(bakeoff: Command, here: Path, arguments: list[str], message: str) -> None:
-    assert one_sentence(bakeoff(*arguments)) == message
+    assert one_sentence(bakeoff(*arguments)).startswith(message)
     assert list(here.iterdir()) == []
     assert list(default_root().iterdir()) == []
 
@@ -429,7 +432,7 @@ def test_the_doctor_says_what_is_there_and_fetches_nothing_unasked(bakeoff: Comm
     assert (done.code, done.err) == (0, "")
     assert "not yet    dataset movie (vaderSentiment==3.3.2)" in done.out.splitlines()
     assert f"runs       {default_root()}" in done.out.splitlines()
-    assert "disabled unless machine.wandb=online" in done.out
+    assert "W&B        disabled; uploads only when machine.wandb=online" in done.out
 
 
 # Real processes.

@@ -177,7 +177,7 @@ def test_an_untrained_latency_run_asks_about_the_architecture_alone(model: str) 
     run = factories.make_latency_run(model=model)
     same = [
         dataclasses.replace(run, seed=7),
-        dataclasses.replace(run, budget=dataclasses.replace(run.budget, labels=10, draw=3, unlabelled="pool")),
+        dataclasses.replace(run, budget=dataclasses.replace(run.budget, labels=10, draw=3, order="random")),
         dataclasses.replace(run, model=dataclasses.replace(run.model, name="another name")),
     ]
     if isinstance(run.model, spec.BiLstm | spec.Pretrained):

@@ -77,7 +77,7 @@ class Composer:
             raise ConfigError(f"--config-dir {config_dir} is no folder: check the path")
         self._folders = [packaged("conf"), Path("conf").absolute(), *([] if config_dir is None else [config_dir.absolute()])]
         if not any((folder / f"{self.config_name}.yaml").is_file() for folder in self._folders):
-            there = {file.stem for folder in self._folders for file in folder.glob("*.yaml")}
+            there = {file.stem for folder in self._folders for file in folder.glob("*.yaml")} - {"prices"}
             raise ConfigError(_not_one_of("--config-name", self.config_name, sorted(there), joint=" "))
         own = config_dir is not None and (config_dir / f"{self.config_name}.yaml").is_file()
         self.primary = config_dir.absolute() if config_dir is not None and own else packaged("conf")

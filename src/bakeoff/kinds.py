@@ -164,4 +164,6 @@ class Pretrained:
 Neural = BiLstm | Pretrained
 """Kinds that are trained by steps and keep validation rows; the others select in closed form over all their labels."""
 Model = Majority | Tfidf | Neural
+FLOORS = (Majority.kind, Tfidf.kind)
+"""The kinds that are the cheap floors beneath the others: in seconds they show that the data is read right."""
 MODEL_KINDS: dict[str, type[Model]] = {cls.kind: cls for cls in (Majority, Tfidf, BiLstm, Pretrained)}

@@ -11,6 +11,8 @@ from bakeoff.errors import BakeoffError
 from bakeoff.spec import Run, to_plain
 
 SCHEMA_VERSION = 1
+MACRO_MIN_ROWS = 10
+"""Macro-F1 averages over classes with at least this many rows."""
 
 Status = Literal["ok", "diverged"]
 
@@ -100,7 +102,7 @@ class SplitQuality:
     n: int
     accuracy: float
     macro_f1: float
-    """Mean F1 over classes with at least 10 rows here (over all present classes where none has 10)."""
+    """Mean F1 over classes with at least MACRO_MIN_ROWS rows here (over all present classes where none has as many)."""
     macro_f1_all: float
     """Mean F1 over every class that stands here."""
     log_loss: float

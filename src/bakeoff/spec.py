@@ -13,6 +13,7 @@ from bakeoff.identity import hash_identity as hash_identity
 from bakeoff.identity import identity as identity
 from bakeoff.identity import is_run_id as is_run_id
 from bakeoff.identity import to_plain as to_plain
+from bakeoff.kinds import FLOORS as FLOORS
 from bakeoff.kinds import MODEL_KINDS as MODEL_KINDS
 from bakeoff.kinds import BiLstm as BiLstm
 from bakeoff.kinds import EncoderSize as EncoderSize

@@ -15,8 +15,6 @@ from bakeoff.store import Store
 from bakeoff.sweep import Cell, Sweep
 from factories import cell, sweep_of
 
-COMMAND = "bakeoff report sweeps/small.yaml"
-
 
 def test_each_cell_has_a_status_and_a_reason(small: Sweep, store: Store) -> None:
     found = [(outcome.status, outcome.reason) for outcome in evidence.outcomes(small, store)]
@@ -39,10 +37,11 @@ def test_a_diverged_run_says_why(store: Store) -> None:
 
 def test_a_page_is_rebuilt_from_its_evidence(small: Sweep, store: Store, tmp_path: Path) -> None:
     page, again = tmp_path / "page", tmp_path / "again"
-    write_report([small], store, page, command=COMMAND)
+    write_report([small], store, page)
     evidence.write_evidence([small], store, page)
-    sweeps, kept = evidence.read_evidence(page)
-    write_report(sweeps, kept, again, command=COMMAND)
+    kept = Store(page / "records")
+    sweeps = evidence.read_evidence(kept).sweeps
+    write_report(sweeps, kept, again)
     evidence.write_evidence(sweeps, kept, again)
     files = sorted(path.relative_to(page) for path in page.rglob("*") if path.is_file())
     assert files == sorted(path.relative_to(again) for path in again.rglob("*") if path.is_file())
@@ -53,7 +52,8 @@ def test_a_page_is_rebuilt_from_its_evidence(small: Sweep, store: Store, tmp_pat
 def test_rebuilding_in_place_keeps_the_evidence(small: Sweep, store: Store, tmp_path: Path) -> None:
     evidence.write_evidence([small], store, tmp_path)
     before = {path: path.read_bytes() for path in tmp_path.rglob("*.*") if path.is_file()}
-    evidence.write_evidence(*evidence.read_evidence(tmp_path), tmp_path)
+    kept = Store(tmp_path / "records")
+    evidence.write_evidence(evidence.read_evidence(kept).sweeps[:0], kept, tmp_path)
     assert {path: path.read_bytes() for path in tmp_path.rglob("*.*") if path.is_file()} == before
 
 
@@ -72,7 +72,7 @@ def test_evidence_above_the_limit_is_refused(small: Sweep, store: Store, tmp_pat
 
 def test_no_evidence_is_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="is no readable plan"):
-        evidence.read_evidence(tmp_path)
+        evidence.read_evidence(Store(tmp_path))
 
 
 def test_folders_stay_home(store: Store, tmp_path: Path) -> None:
@@ -85,8 +85,11 @@ def test_folders_stay_home(store: Store, tmp_path: Path) -> None:
         path="/home/alice/own.yaml",
         cells=(Cell(overrides=("dataset=csv", "dataset.path='/home/alice/acme/mail.csv'", "seed=0"), run=run),),
     )
-    evidence.write_evidence([sweep], store, tmp_path / "page")
-    write_report([sweep], store, tmp_path / "page", command="bakeoff report /home/alice/own.yaml dataset.path=/home/alice/acme/mail.csv")
+    overrides = ["dataset.path=/home/alice/acme/mail.csv"]
+    evidence.write_evidence([sweep], store, tmp_path / "page", overrides=overrides)
+    page = write_report([sweep], store, tmp_path / "page", overrides=overrides).read_text()
+    assert "\nbakeoff sweep own.yaml dataset.path=mail.csv\nbakeoff report own.yaml dataset.path=mail.csv\n" in page
+    assert evidence.read_evidence(Store(tmp_path / "page" / "records")).overrides == ("dataset.path=mail.csv",)
     texts = [path.read_text() for path in (tmp_path / "page").rglob("*") if path.is_file() and path.suffix != ".parquet"]
     assert not any("alice" in text or "acme" in text for text in texts)
     plan = json.loads((tmp_path / "page" / "records" / "plan.json").read_text())

@@ -11,13 +11,13 @@ import pytest
 import factories
 from bakeoff.record import Agreement, MachineFacts
 from bakeoff.report.costs import Prices
-from bakeoff.report.pages import read_evidence, write_evidence, write_report
+from bakeoff.report.evidence import read_evidence, write_evidence
+from bakeoff.report.pages import write_report
 from bakeoff.spec import LongDoc, Run
 from bakeoff.store import Store
 from bakeoff.sweep import Sweep
 from factories import cell, sweep_of
 
-COMMAND = "bakeoff report sweeps/small.yaml sweeps/latency.yaml"
 GOLDEN = Path(__file__).parent / "golden" / "latency.md"
 PRICES = Prices(currency="USD", cpu_core_hour=0.05, gpu_hour=2.0, note="an example")
 
@@ -56,7 +56,7 @@ def timed(store: Store) -> Sweep:
 
 def test_golden_latency_page(small: Sweep, timed: Sweep, store: Store, tmp_path: Path) -> None:
     """`BAKEOFF_WRITE_GOLDEN=1` writes it anew; read the difference before you commit it."""
-    written = write_report([small, timed], store, tmp_path / "page", command=COMMAND, prices=PRICES)
+    written = write_report([small, timed], store, tmp_path / "page", prices=PRICES)
     if os.environ.get("BAKEOFF_WRITE_GOLDEN"):
         GOLDEN.write_text(written.read_text())
     assert written.read_text() == GOLDEN.read_text()
@@ -70,7 +70,7 @@ def row(markdown: str, *starts: str) -> list[str]:
 
 def page(store: Store, *sweeps: Sweep) -> str:
     """The Markdown of these sweeps."""
-    return write_report(sweeps, store, store.root.parent / "page", command=COMMAND, prices=PRICES).read_text()
+    return write_report(sweeps, store, store.root.parent / "page", prices=PRICES).read_text()
 
 
 def latency(
@@ -268,10 +268,11 @@ def test_records_of_latency_rebuild_the_page_without_raw_samples(small: Sweep, t
         if store.folder(run.run_id).exists():
             (store.folder(run.run_id) / "latency.parquet").write_bytes(b"raw")
     first, again = tmp_path / "first", tmp_path / "again"
-    write_report([small, timed], store, first, command=COMMAND, prices=PRICES)
+    write_report([small, timed], store, first, prices=PRICES)
     write_evidence([small, timed], store, first)
     assert not list((first / "records").rglob("latency.parquet"))
-    write_report(*read_evidence(first), again, command=COMMAND, prices=PRICES)
+    kept = Store(first / "records")
+    write_report(read_evidence(kept).sweeps, kept, again, prices=PRICES)
     for name in ("README.md", "index.html", "records.csv"):
         assert (first / name).read_bytes() == (again / name).read_bytes()
     assert {path.name for path in (first / "figures").iterdir()} == {path.name for path in (again / "figures").iterdir()}
@@ -281,5 +282,6 @@ def test_a_record_from_another_machine_stands_in_the_evidence(store: Store, tmp_
     asked, recorded = factories.make_latency_run(machine="this machine"), latency(store, machine="that machine")
     write_evidence([sweep_of(cell(asked))], store, tmp_path)
     assert [path.name for path in (tmp_path / "records").iterdir() if path.is_dir()] == [recorded.run_id]
-    written = write_report(*read_evidence(tmp_path), tmp_path / "page", command=COMMAND)
+    kept = Store(tmp_path / "records")
+    written = write_report(read_evidence(kept).sweeps, kept, tmp_path / "page")
     assert row(written.read_text(), "bilstm")[5] == "1.00 (0.950 to 1.05)"

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow.parquet as parquet
 import pytest
 
 import factories
@@ -20,13 +21,12 @@ from bakeoff.store import Store
 from bakeoff.sweep import Sweep
 from factories import cell, sweep_of
 
-COMMAND = "bakeoff report sweeps/small.yaml"
 GOLDEN = Path(__file__).parent / "golden"
 
 
 def page(store: Store, *runs: Run) -> str:
     """The Markdown of a sweep of these Runs."""
-    return write_report([sweep_of(*map(cell, runs))], store, store.root.parent / "page", command=COMMAND).read_text()
+    return write_report([sweep_of(*map(cell, runs))], store, store.root.parent / "page").read_text()
 
 
 def bake_seeds(store: Store, model: Any, accuracies: Sequence[float], *, labels: Any = 1000, **changes: Any) -> list[Run]:
@@ -50,7 +50,7 @@ def row(markdown: str, start: str) -> list[str]:
 
 def test_golden_page(small: Sweep, store: Store, tmp_path: Path) -> None:
     """`BAKEOFF_WRITE_GOLDEN=1` writes it anew; read the difference before you commit it."""
-    written = write_report([small], store, tmp_path / "page", command=COMMAND)
+    written = write_report([small], store, tmp_path / "page")
     if os.environ.get("BAKEOFF_WRITE_GOLDEN"):
         (GOLDEN / "README.md").write_text(written.read_text())
     assert written == tmp_path / "page" / "README.md"
@@ -59,14 +59,14 @@ def test_golden_page(small: Sweep, store: Store, tmp_path: Path) -> None:
 
 def test_the_same_records_give_the_same_bytes(small: Sweep, store: Store, tmp_path: Path) -> None:
     for name in ("one", "two"):
-        write_report([small], store, tmp_path / name, command=COMMAND)
+        write_report([small], store, tmp_path / name)
     files = {path.relative_to(tmp_path / "one") for path in (tmp_path / "one").rglob("*") if path.is_file()}
     assert {str(file) for file in files} == {"README.md", "index.html", "records.csv", "figures/reviews-accuracy.svg"}
     assert all((tmp_path / "one" / file).read_bytes() == (tmp_path / "two" / file).read_bytes() for file in files)
 
 
 def test_html_holds_the_same_numbers_and_needs_nothing_from_outside(small: Sweep, store: Store, tmp_path: Path) -> None:
-    markdown = write_report([small], store, tmp_path, command=COMMAND).read_text()
+    markdown = write_report([small], store, tmp_path).read_text()
     html = (tmp_path / "index.html").read_text()
     assert re.findall(r"(?:src|href|url|action)\W+(?:https?:)?//", re.sub(r'xmlns(:xlink)?="[^"]+"', "", html)) == []
     assert "<script" not in html
@@ -165,7 +165,7 @@ def test_failed_diverged_missing_and_impossible_cells_are_told(small: Sweep, sto
     training = changed("training", diagnostics=(Diagnostic(code="not_finite", message="the loss stopped being finite at step 3"),))
     store.write_record(factories.make_record(run, labels, predicted, status="diverged", quality={}, **training))
     sweep = dataclasses.replace(small, cells=(*small.cells, cell(run)))
-    found = write_report([sweep], store, tmp_path, command=COMMAND).read_text()
+    found = write_report([sweep], store, tmp_path).read_text()
     section = found.split("## Without an answer")[1].split("##")[0].strip().splitlines()[2:]
     assert section == [
         "| reviews · pretrained (minilm-l6) · 1,000 labels · seed 2 | failed | RuntimeError: out of memory |",
@@ -224,6 +224,107 @@ def test_macro_f1_is_the_score_where_the_record_says_so(store: Store) -> None:
     assert row(found, "**tfidf**")[6] == "90.0"
 
 
+@pytest.mark.parametrize(
+    ("chosen", "baked_under", "scored"),
+    [
+        ("macro_f1", ["auto", "auto"], "Scored by macro-F1, as its configuration says."),
+        ("accuracy", ["macro_f1", "auto"], "Scored by accuracy, as its configuration says."),
+        ("auto", ["macro_f1", "auto"], "Scored by accuracy, since its largest class is at most three times its smallest."),
+        ("auto", ["macro_f1", "macro_f1"], "Scored by macro-F1, as the configuration said when its Runs were baked."),
+    ],
+)
+def test_the_metric_is_todays_choice_whatever_it_was_at_baking(store: Store, chosen: Any, baked_under: list[Any], scored: str) -> None:
+    labels, predicted = np.r_[np.zeros(150, int), np.ones(50, int)], np.r_[np.zeros(170, int), np.ones(30, int)]
+    for seed, metric in enumerate(baked_under):
+        run = factories.make_run(labels=1000, seed=seed, dataset=factories.make_dataset(metric=metric))
+        found = "accuracy" if metric == "auto" else metric
+        factories.save(store, run, labels, predicted, **changed("data", primary_metric=found, n_fit=1000))
+    asked = factories.make_dataset(metric=chosen)
+    text = page(store, *(factories.make_run(labels=1000, seed=seed, dataset=asked) for seed in range(2)))
+    assert scored in text
+    # 180 of 200 rows are right; F1 is 300/320 and 60/80.
+    score, name = ("84.4", "macro-F1") if "Scored by macro-F1" in scored else ("90.0", "accuracy")
+    assert row(text, "**tfidf**")[3] == f"**{score}**"
+    assert f"tfidf scored best, {score}% {name}**" in text
+    assert f"| precision | {name} % |" in text
+
+
+def grouped(store: Store, *, accuracy: float = 0.7, seeds: int = 3, model: str = "tfidf", groups: Any = None) -> list[Run]:
+    runs = [
+        factories.make_run(model=model, labels=1000, seed=seed, dataset=factories.make_dataset(group="author")) for seed in range(seeds)
+    ]
+    for run in runs:
+        factories.save(store, run, *factories.make_predictions(accuracy=accuracy, seed=run.seed), groups=groups)
+    return runs
+
+
+def test_rows_in_groups_are_counted_by_group(store: Store) -> None:
+    found = page(store, *grouped(store, groups=np.arange(200) // 5, seeds=1))
+    assert "1 seed, 200 test rows in 40 groups)." in found
+    assert "8,000 rows to draw labels from, 200 test rows in 40 groups (held out by hash)." in found
+    assert "too narrow" not in found
+    figure = (store.root.parent / "page" / "figures" / "reviews-accuracy.svg").read_text()
+    assert "200 test rows in 40 groups" in figure
+    labels, predicted = factories.make_predictions(accuracy=0.7)
+    off = ((labels == predicted) - 0.7).reshape(40, 5).sum(axis=1)
+    half = 2.02269 * np.sqrt(40 / 39 * (off**2).sum()) / 200
+    assert row(found, "**tfidf**")[4] == f"{100 * (0.7 - half):.1f} to {100 * (0.7 + half):.1f}"
+
+
+def test_files_from_before_groups_were_saved_are_read_and_said(store: Store) -> None:
+    runs = grouped(store)
+    for run in runs:
+        file = store.folder(run.run_id) / "predictions.parquet"
+        parquet.write_table(parquet.read_table(file).drop_columns(["group"]), file)
+    found = page(store, *runs)
+    assert "3 seeds, 200 test rows)." in found
+    assert "These Runs were baked before groups were saved, so intervals take every row for a group of its own: too narrow." in found
+    factories.write_predictions(store.folder(runs[1].run_id), *factories.make_predictions(accuracy=0.7, seed=1), groups=np.arange(200) // 5)
+    assert "too narrow" not in page(store, *runs)
+
+
+def test_groups_that_contradict_each_other_are_refused(store: Store) -> None:
+    runs = grouped(store, groups=np.arange(200) // 5)
+    factories.write_predictions(
+        store.folder(runs[2].run_id), *factories.make_predictions(accuracy=0.7, seed=2), groups=np.arange(200) // 10
+    )
+    with pytest.raises(DataError, match=r"put the test rows in different groups: bake them again$"):
+        page(store, *runs)
+
+
+def test_the_largest_class_of_the_labels_may_be_too_rare_in_the_test_rows_to_count(store: Store) -> None:
+    # Class a is the largest of the labels and has 8 test rows; macro-F1 averages over b and c, which "always a" never answers.
+    labels = np.r_[np.zeros(8, int), np.ones(60, int), np.full(32, 2)]
+    run = factories.make_run(labels=1000)
+    factories.save(store, run, labels, labels, ("a", "b", "c"), **changed("data", primary_metric="macro_f1", classes=("a", "b", "c")))
+    line = row(page(store, run), "largest class, not baked")
+    assert (line[3], line[6]) == ("0.0", "8.0")
+
+
+def test_a_sweep_without_a_description_starts_with_the_answer(store: Store) -> None:
+    runs = bake_seeds(store, "tfidf", [0.7])
+    silent = dataclasses.replace(sweep_of(*map(cell, runs)), description="")
+    said = dataclasses.replace(silent, description="Second.", name="second")
+    found = write_report([silent, said], store, store.root.parent / "page").read_text()
+    assert "# Bake-off: small\n\nSecond.\n\n## The answer\n" in found
+    assert "# Bake-off: small\n\n## The answer\n" in write_report([silent], store, store.root.parent / "page").read_text()
+    assert "asked" not in (store.root.parent / "page" / "index.html").read_text().split("</style>")[1]
+
+
+def test_commands_carry_the_overrides(store: Store) -> None:
+    sweeps, overrides = [sweep_of(name="one"), sweep_of(name="two")], ["seed=0,1", "dataset.label_map={1: a}"]
+    found = write_report(sweeps, store, store.root.parent / "page", overrides=overrides).read_text()
+    words = "seed=0,1 'dataset.label_map={1: a}'"
+    bakes = [f"bakeoff sweep sweeps/{name}.yaml {words}" for name in ("one", "two")]
+    report = f"bakeoff report sweeps/one.yaml sweeps/two.yaml {words}"
+    assert f"`{bakes[0]}` and `{bakes[1]}` bake them." in found
+    assert f"```\n{bakes[0]}\n{bakes[1]}\n{report}\n```" in found
+    assert found.startswith(f"<!-- Generated by `{report}`; do not edit. -->\n")
+    html = (store.root.parent / "page" / "index.html").read_text().replace("&#39;", "'")
+    assert f"<pre>{bakes[0]}\n{bakes[1]}\n{report}</pre>" in html
+    assert f"<code>{bakes[0]}</code> and <code>{bakes[1]}</code> bake them." in html
+
+
 def test_quality_without_contaminated_rows_is_said_where_it_differs(store: Store) -> None:
     run = factories.make_run(labels=1000)
     labels, predicted = factories.make_predictions(accuracy=0.7)
@@ -246,7 +347,7 @@ def test_findings_are_told_once(store: Store) -> None:
 
 
 def test_a_clean_experiment_has_no_warning(small: Sweep, store: Store, tmp_path: Path) -> None:
-    assert "WARNING" not in write_report([small], store, tmp_path, command=COMMAND).read_text()
+    assert "WARNING" not in write_report([small], store, tmp_path).read_text()
 
 
 def test_dirty_commits_several_commits_and_machines_are_warned_of(store: Store) -> None:
@@ -268,7 +369,7 @@ def test_the_starter_checkpoint_is_called_what_it_is(store: Store) -> None:
 
 
 def test_every_cell_has_the_line_that_bakes_it(small: Sweep, store: Store, tmp_path: Path) -> None:
-    found = write_report([small], store, tmp_path, command=COMMAND).read_text()
+    found = write_report([small], store, tmp_path).read_text()
     assert "```\nbakeoff sweep sweeps/small.yaml\nbakeoff report sweeps/small.yaml\n```" in found
     for one in small.cells:
         assert f"`bakeoff run {' '.join(one.overrides)}`" in found

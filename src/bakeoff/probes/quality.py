@@ -7,10 +7,9 @@ import numpy.typing as npt
 from scipy.stats import binomtest
 from sklearn.metrics import log_loss, precision_recall_fscore_support
 
-from bakeoff.record import ClassQuality, Diagnostic, SplitQuality
+from bakeoff.record import MACRO_MIN_ROWS, ClassQuality, Diagnostic, SplitQuality
 
 ECE_BINS = 15
-MACRO_MIN_ROWS = 10
 
 Labels = npt.NDArray[np.int64]
 

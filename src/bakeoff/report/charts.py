@@ -12,7 +12,7 @@ def section_figure(section: Section) -> Figure | None:
     if not lines:
         return None
     metric = words.METRIC_NAMES[section.metric]
-    axis = f"{metric[0].upper()}{metric[1:]} on {words.count(section.n_test, 'test row')}, % (bars: 95% intervals)"
+    axis = f"{metric[0].upper()}{metric[1:]} on {words.test_rows(section)}, % (bars: 95% intervals)"
     baseline = figures.Baseline(
         labels=tuple(table.n_labels for table in section.tables), scores=tuple(100 * table.baseline for table in section.tables)
     )

@@ -1,7 +1,7 @@
 """What became of each cell of a sweep, and the evidence that a committed page carries so that it can be rebuilt.
 
 `records/` beside a page is itself a store: a folder a Run with `record.json` and `predictions.parquet` (or
-`failure.json`), and `plan.json`, which lists every cell with its status and reason.
+`failure.json`), and `plan.json`, which lists the overrides and every cell with its status and reason.
 """
 
 import json
@@ -25,7 +25,7 @@ from bakeoff.store import FAILURE, RECORD, Store, write_atomically
 from bakeoff.sweep import Cell, Sweep
 
 PLAN = "plan.json"
-PLAN_VERSION = 1
+PLAN_VERSION = 2
 MOST_BYTES = 20_000_000
 """The largest evidence of one sweep that belongs in a repository."""
 
@@ -55,6 +55,15 @@ class Outcome:
         return shlex.join(["bakeoff", "run", *words, "probe=latency"])
 
 
+@dataclass(frozen=True, kw_only=True)
+class Evidence:
+    """What a page was made of, besides the records."""
+
+    sweeps: tuple[Sweep, ...]
+    overrides: tuple[str, ...]
+    """What the sweeps were composed with; absolute paths keep their last part."""
+
+
 def outcomes(sweep: Sweep, store: Store) -> list[Outcome]:
     """What became of each cell, in grid order."""
     known = answers((cell.run for cell in sweep.cells if cell.run is not None), store)
@@ -71,11 +80,14 @@ def timing_commands(found: Sequence[Outcome]) -> dict[str, str]:
     return lines
 
 
-def write_evidence(sweeps: Sequence[Sweep], store: Store, folder: Path) -> None:
+def write_evidence(sweeps: Sequence[Sweep], store: Store, folder: Path, *, overrides: Sequence[str] = ()) -> None:
     """Copy each Run's record and predictions to `folder/records/` and write the plan; raw latency samples stay behind.
 
-    Raises DataError for a sweep above MOST_BYTES, before anything is written.
+    Does nothing where the store is that evidence already. Raises DataError for a sweep above MOST_BYTES, before anything is written.
     """
+    target = folder / "records"
+    if target.absolute() == store.root.absolute():
+        return
     kept = [_kept(sweep, store) for sweep in sweeps]
     for sweep, run_ids in zip(sweeps, kept, strict=True):
         size = sum(path.stat().st_size for run_id in run_ids for path in _files(store, run_id))
@@ -84,8 +96,11 @@ def write_evidence(sweeps: Sequence[Sweep], store: Store, folder: Path) -> None:
                 f"the records of {sweep.name} take {size / 1e6:.1f} MB, above the {MOST_BYTES / 1e6:.0f} MB that a repository should carry:"
                 " write the page without records, or split the sweep"
             )
-    plan = {"plan_version": PLAN_VERSION, "sweeps": [_sweep_to_plain(sweep, outcomes(sweep, store)) for sweep in sweeps]}
-    target = folder / "records"
+    plan = {
+        "plan_version": PLAN_VERSION,
+        "overrides": [hide_folders(override) for override in overrides],
+        "sweeps": [_sweep_to_plain(sweep, outcomes(sweep, store)) for sweep in sweeps],
+    }
     keep = set[str]().union(*kept)
     for run_id in sorted(keep):
         _copy(store, run_id, target / run_id)
@@ -95,16 +110,23 @@ def write_evidence(sweeps: Sequence[Sweep], store: Store, folder: Path) -> None:
     write_atomically(target / PLAN, json.dumps(plan, indent=1, ensure_ascii=False) + "\n")
 
 
-def read_evidence(folder: Path) -> tuple[list[Sweep], Store]:
-    """The sweeps and the store that `write_evidence` left in `folder`. Raises DataError if there are none of this version."""
-    path = folder / "records" / PLAN
+def is_evidence(store: Store) -> bool:
+    """Whether a store is the evidence of a page, which tells its own sweeps."""
+    return (store.root / PLAN).is_file()
+
+
+def read_evidence(store: Store) -> Evidence:
+    """The sweeps of the page whose evidence `store` is. Raises DataError if its plan is unreadable or of another version."""
+    path = store.root / PLAN
     try:
         plan = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
-        raise DataError(f"{path} is no readable plan: name the folder of a page that was written with its records") from None
+        plan = None
+    if not isinstance(plan, dict):
+        raise DataError(f"{path} is no readable plan: name the records of a page that was written with --evidence")
     if plan.get("plan_version") != PLAN_VERSION:
         raise DataError(f"{path} has plan_version {plan.get('plan_version')} where this bakeoff reads {PLAN_VERSION}")
-    sweeps = [
+    sweeps = tuple(
         Sweep(
             name=sweep["name"],
             description=sweep["description"],
@@ -112,8 +134,8 @@ def read_evidence(folder: Path) -> tuple[list[Sweep], Store]:
             cells=tuple(_cell_from_plain(cell) for cell in sweep["cells"]),
         )
         for sweep in plan["sweeps"]
-    ]
-    return sweeps, Store(folder / "records")
+    )
+    return Evidence(sweeps=sweeps, overrides=tuple(plan["overrides"]))
 
 
 def hide_folders(word: str) -> str:
@@ -147,8 +169,6 @@ def _files(store: Store, run_id: str) -> list[Path]:
 
 def _copy(store: Store, run_id: str, target: Path) -> None:
     source = store.folder(run_id)
-    if source.absolute() == target.absolute():
-        return
     if target.exists():
         shutil.rmtree(target)
     names = (RECORD, PREDICTIONS) if store.load(run_id) is not None else (FAILURE,)

@@ -12,7 +12,7 @@ from bakeoff.report import figures, frame, latency_words, trust, view, words
 from bakeoff.report.candidates import candidates
 from bakeoff.report.charts import section_figure
 from bakeoff.report.costs import Prices
-from bakeoff.report.evidence import Outcome, hide_folders, outcomes, read_evidence, timing_commands, write_evidence
+from bakeoff.report.evidence import Outcome, hide_folders, outcomes, timing_commands
 from bakeoff.report.latency_blocks import latency_blocks
 from bakeoff.report.selection import answers
 from bakeoff.report.summary import Section, sections
@@ -21,14 +21,15 @@ from bakeoff.spec import Run
 from bakeoff.store import Store, write_atomically
 from bakeoff.sweep import Sweep
 
-__all__ = ["read_evidence", "write_evidence", "write_report"]
 
-
-def write_report(sweeps: Sequence[Sweep], store: Store, folder: Path, *, command: str, prices: Prices | None = None) -> Path:
+def write_report(
+    sweeps: Sequence[Sweep], store: Store, folder: Path, *, overrides: Sequence[str] = (), prices: Prices | None = None
+) -> Path:
     """Write the page of these sweeps, under the first one's name, and return the path of its README.md.
 
-    `command` is the line that makes this page again; without `prices` no money is told. The same records give the same
-    bytes. Raises DataError where saved predictions are missing or contradict their record.
+    `overrides` are what the sweeps were composed with, for the commands that the page prints; without `prices` no money
+    is told. The same records give the same bytes. Raises DataError where saved predictions are missing or contradict
+    their record.
     """
     runs = list({run.run_id: run for sweep in sweeps for run in sweep.runs}.values())
     found = [outcome for sweep in sweeps for outcome in outcomes(sweep, store)]
@@ -38,7 +39,7 @@ def write_report(sweeps: Sequence[Sweep], store: Store, folder: Path, *, command
     timed = sessions(records, candidates([*runs, *(record.run for record in records)]))
     drawn = {part.title: figure for part in parts if (figure := section_figure(part)) is not None}
     blocks = latency_blocks(parts, timed, store, commands=timing_commands(found), prices=prices)
-    context = _context(sweeps, runs, found, answered, parts, timed, command=command) | {"figures": drawn, "blocks": blocks}
+    context = _context(sweeps, runs, found, answered, parts, timed, overrides=overrides) | {"figures": drawn, "blocks": blocks}
     write_atomically(folder / "README.md", _templates().get_template("README.md.j2").render(context))
     write_atomically(folder / "index.html", _templates().get_template("index.html.j2").render(context))
     write_atomically(folder / "records.csv", frame.render(_rows(runs, store, records), "csv") + "\n")
@@ -59,13 +60,14 @@ def _context(
     parts: Sequence[Section],
     timed: Sequence[Session],
     *,
-    command: str,
+    overrides: Sequence[str],
 ) -> dict[str, Any]:
     records = [record for given in answered.values() for record in given]
+    paths = [sweep.path for sweep in sweeps]
     return {
         "sweeps": sweeps,
-        "paths": [hide_folders(sweep.path) for sweep in sweeps],
-        "command": shlex.join(hide_folders(word) for word in shlex.split(command)),
+        "bake_commands": [_command("sweep", path, *overrides) for path in paths],
+        "command": _command("report", *paths, *overrides),
         "answers": [words.answer(part, table) for part in parts for table in part.tables] + latency_words.answers(timed),
         "caution": words.caution(parts),
         "notes": trust.notes(records),
@@ -88,6 +90,10 @@ def _context(
         "view": view,
         "words": words,
     }
+
+
+def _command(*words: str) -> str:
+    return shlex.join(["bakeoff", *map(hide_folders, words)])
 
 
 def _rows(runs: Sequence[Run], store: Store, records: Sequence[Record]) -> list[frame.Row]:

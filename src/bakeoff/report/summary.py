@@ -1,23 +1,24 @@
 """What a set of sweeps found, in numbers: a section a dataset, a table a budget, a standing a candidate."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import fmean
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bakeoff.errors import DataError
-from bakeoff.record import Record, SplitQuality
+from bakeoff.record import MACRO_MIN_ROWS, Record, SplitQuality
 from bakeoff.report import stats
 from bakeoff.report.candidates import Candidate, candidates, split_by_probe
 from bakeoff.report.stats import Answers, Estimate, Metric
 from bakeoff.spec import Dataset, Run, hash_identity, identity
 from bakeoff.store import Store
 
-FLOORS = ("majority", "tfidf")
-"""Kinds of model that are the cheap floors beneath the others."""
 PREDICTIONS = "predictions.parquet"
+COLUMNS = ("row_id", "label", "predicted", "group")
 
 Labels = int | str
 
@@ -81,12 +82,20 @@ class Section:
     title: str
     """Unique on the page."""
     metric: Metric
+    metric_reason: str
+    """Why it is this metric, as the end of a sentence."""
     n_test: int
     classes: tuple[str, ...]
     tables: tuple[Table, ...]
     records: tuple[Record, ...]
     candidates: dict[str, Candidate]
     """By run id, of the whole page, so that names and colours agree between datasets."""
+
+    @property
+    def n_groups(self) -> int | None:
+        """How many groups the test rows stand in; null where they have none, or predictions do not say."""
+        estimates = [standing.estimate for table in self.tables for standing in table.scored]
+        return next((estimate.groups for estimate in estimates if estimate and estimate.groups), None)
 
     @property
     def slug(self) -> str:
@@ -123,33 +132,63 @@ def on_test(record: Record) -> SplitQuality:
 def read_answers(store: Store, records: Sequence[Record]) -> Answers:
     """The saved predictions of Runs on the same test rows.
 
-    Raises DataError if they are missing, differ in rows or contradict the record.
+    Raises DataError if they are missing, differ in rows or groups, or contradict the record. Files without a `group`
+    column are from before groups were saved: what the others say holds for them.
     """
     import pyarrow.parquet as parquet
 
-    read = []
+    read, groups = [], None
     for record in records:
         path = store.folder(record.run_id) / PREDICTIONS
         if not path.exists():
             raise DataError(f"{record.run_id} has a record but no {PREDICTIONS}: bake it again with --rebake all")
-        table = parquet.read_table(path, columns=["row_id", "label", "predicted"])
+        table = parquet.read_table(path, columns=[name for name in parquet.read_schema(path).names if name in COLUMNS])
         rows = np.array(table["row_id"].to_pylist(), dtype=str)
         order = np.argsort(rows, kind="stable")
         labels, predicted = (table[name].to_numpy().astype(np.int64)[order] for name in ("label", "predicted"))
         if len(rows) != on_test(record).n or abs(float((labels == predicted).mean()) - on_test(record).accuracy) > 1e-9:
             raise DataError(f"{record.run_id}: {PREDICTIONS} and record.json disagree on the accuracy: bake it again with --rebake all")
         read.append((rows[order], labels, predicted))
+        if (own := _groups(table, order)) is not None:
+            if groups is not None and not np.array_equal(groups, own):
+                raise DataError(f"{record.run_id} and {records[0].run_id} put the test rows in different groups: bake them again")
+            groups = own
     row_ids, labels, _ = read[0]
     for record, (other_ids, other_labels, _) in zip(records, read, strict=True):
         if not np.array_equal(row_ids, other_ids) or not np.array_equal(labels, other_labels):
             raise DataError(f"{record.run_id} and {records[0].run_id} ask about one test set but answer different rows: bake them again")
     seeds = tuple((record.run.budget.draw, record.run.seed) for record in records)
-    return Answers(row_ids=row_ids, labels=labels, predicted=np.stack([predicted for _, _, predicted in read]), seeds=seeds)
+    predicted = np.stack([predicted for _, _, predicted in read])
+    return Answers(row_ids=row_ids, labels=labels, predicted=predicted, seeds=seeds, groups=groups)
+
+
+def _groups(table: Any, order: NDArray[np.int64]) -> NDArray[np.int64] | None:
+    """Each row's group in `order`, numbered from 0 without gaps; None for a table whose rows have none."""
+    if "group" not in table.column_names or table["group"].null_count:
+        return None
+    _, numbered = np.unique(table["group"].to_numpy()[order], return_inverse=True)
+    return numbered.astype(np.int64)
+
+
+def _metric(dataset: Dataset, records: Iterable[Record]) -> tuple[Metric, str]:
+    """What the page scores by, and why: the configuration of today, else the class ratio that Runs found.
+
+    The metric is no part of a Run's identity, so Runs baked under another choice stand here too. Only one that had
+    `auto` knows the class ratio.
+    """
+    if dataset.metric != "auto":
+        return dataset.metric, "as its configuration says"
+    found = list(records)
+    automatic = [record for record in found if record.run.dataset.metric == "auto"]
+    metric: Metric = (automatic or found)[0].data.primary_metric
+    if not automatic:
+        return metric, "as the configuration said when its Runs were baked"
+    ratio = "at most" if metric == "accuracy" else "more than"
+    return metric, f"since its largest class is {ratio} three times its smallest"
 
 
 def _section(runs: Sequence[Run], known: dict[str, Candidate], records: dict[str, Record], store: Store, *, title: str) -> Section:
-    metrics = {record.data.primary_metric for record in records.values()}
-    metric: Metric = "accuracy" if metrics == {"accuracy"} else "macro_f1"
+    metric, reason = _metric(runs[0].dataset, records.values())
     budgets: dict[Labels, list[Run]] = {}
     for run in runs:
         budgets.setdefault(run.budget.labels, []).append(run)
@@ -163,6 +202,7 @@ def _section(runs: Sequence[Run], known: dict[str, Candidate], records: dict[str
         dataset=runs[0].dataset,
         title=title,
         metric=metric,
+        metric_reason=reason,
         n_test=on_test(some).n,
         classes=some.data.classes,
         tables=tuple(tables),
@@ -211,11 +251,16 @@ def _against(standing: Standing, best: Standing, answers: dict[str, Answers], me
 
 
 def _baseline_macro_f1(quality: SplitQuality) -> float:
-    """Macro-F1 of answering one class: its precision is its share p, its recall 1, so F1 = 2p / (1 + p); the other classes have 0."""
+    """Macro-F1 of answering one class: its precision is its share p, its recall 1, so F1 = 2p / (1 + p); the other classes have 0.
+
+    It is itself left out of the mean where it has too few test rows and another class has not.
+    """
     supports = [one.support for one in quality.classes.values()]
-    counted = sum(n >= stats.MIN_CLASS_ROWS for n in supports) or sum(n > 0 for n in supports)
+    counted = sum(n >= MACRO_MIN_ROWS for n in supports)
     share = quality.majority_baseline
-    return 2 * share / (1 + share) / counted if counted else 0.0
+    if counted and round(share * quality.n) < MACRO_MIN_ROWS:
+        return 0.0
+    return 2 * share / (1 + share) / (counted or sum(n > 0 for n in supports))
 
 
 def _dataset_title(dataset: Dataset) -> str:

@@ -113,14 +113,10 @@ def facts(section: Section) -> str:
     classes = f"{len(section.classes)} classes"
     if len(section.classes) <= 10:
         classes += f" ({', '.join(section.classes)})"
-    if section.dataset.metric != "auto":
-        why = "as its configuration says"
-    elif section.metric == "accuracy":
-        why = "since its largest class is at most three times its smallest"
-    else:
-        why = "since its largest class is more than three times its smallest"
-    sizes = f"{words.count(some.n_pool, 'row')} to draw labels from, {words.count(section.n_test, 'row')} to test on ({_split(section)})"
-    scored = f"Scored by {words.METRIC_NAMES[section.metric]}, {why}."
+    sizes = f"{words.count(some.n_pool, 'row')} to draw labels from, {words.test_rows(section)} ({_split(section)})"
+    scored = f"Scored by {words.METRIC_NAMES[section.metric]}, {section.metric_reason}."
+    if section.dataset.group is not None and section.n_groups is None:
+        scored += " These Runs were baked before groups were saved, so intervals take every row for a group of its own: too narrow."
     return f"{classes}; {sizes}. {scored} Data fingerprint {section.dataset.fingerprint[:12]}."
 
 

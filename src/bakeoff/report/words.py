@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 from bakeoff.report.blocks import ABSENT
 from bakeoff.report.stats import Estimate, Metric
-from bakeoff.report.summary import FLOORS, Section, Standing, Table
+from bakeoff.report.summary import Section, Standing, Table
+from bakeoff.spec import FLOORS
 
 METRIC_NAMES: dict[Metric, str] = {"accuracy": "accuracy", "macro_f1": "macro-F1"}
 FEW_LABELS = 300
@@ -13,8 +14,9 @@ MINUS = "−"
 READING_GUIDE = (
     "A score is the mean over seeds on the held-out test rows. Seed i is draw i of the labels with initialisation i; "
     "a budget includes validation.",
-    "The interval joins the spread between seeds and the sampling of test rows (t with Satterthwaite degrees of freedom; a bootstrap "
-    "over rows for macro-F1). It speaks of other draws and other test rows like these, not of data that drifts.",
+    "The interval joins the spread between seeds and the sampling of test rows, or of whole groups where rows have them (t with "
+    "Satterthwaite degrees of freedom; a bootstrap for macro-F1). It speaks of other draws and other test rows like these, not of data "
+    "that drifts.",
     '"To the best" is paired: the same test rows and the seeds that both have. Where its interval holds 0.0, these rows and seeds do '
     "not tell the two apart. Intervals are not corrected for comparing several models, and the best of several looks a little better "
     "than it is.",
@@ -70,6 +72,12 @@ def count(n: int, noun: str) -> str:
     return f"{n:,} {noun}" + ("" if n == 1 else "s")
 
 
+def test_rows(section: Section) -> str:
+    """`2,000 test rows`, or `2,000 test rows in 150 groups`."""
+    groups = "" if section.n_groups is None else f" in {count(section.n_groups, 'group')}"
+    return count(section.n_test, "test row") + groups
+
+
 def listing(items: Sequence[str]) -> str:
     """`a`, `a and b`, `a, b and c`."""
     return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} and {items[-1]}"
@@ -107,7 +115,7 @@ def answer(section: Section, table: Table) -> Answer:
     assert best.estimate is not None
     metric = METRIC_NAMES[section.metric]
     lead = f"{section.title}, {budget(table)}: {best.candidate.label} scored best, {percent(best.estimate.mean)}% {metric}"
-    about = [f"95% interval {span(best.estimate)}", count(best.estimate.seeds, "seed"), count(section.n_test, "test row")]
+    about = [f"95% interval {span(best.estimate)}", count(best.estimate.seeds, "seed"), test_rows(section)]
     sentences = [f"({', '.join(about)})."]
     close = [standing for standing in others if standing.to_best is not None and not standing.to_best.excludes_zero]
     if close:

@@ -9,15 +9,12 @@ from typing import Any, Literal
 
 from bakeoff.record import Record
 from bakeoff.runner.attempt import is_locked
-from bakeoff.spec import Latency, Neural, Pretrained, Run, hash_identity, identity
+from bakeoff.spec import FLOORS, Latency, Neural, Pretrained, Run, hash_identity, identity
 from bakeoff.store import Store
 from bakeoff.sweep import Cell, Sweep
 
 State = Literal["done", "todo", "failed", "locked", "not_applicable"]
 Rebake = Literal["missing", "failed", "all"]
-
-FLOORS = ("majority", "tfidf")
-"""Kinds baked before all others: in seconds they show that the data is read right."""
 
 
 @dataclass(frozen=True, kw_only=True)
