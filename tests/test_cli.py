@@ -536,8 +536,12 @@ def test_no_text_leaves_the_data_and_its_cache(here: Path, tmp_path: Path, broke
     assert len(store.failures()) == 3
     assert "ProcessDied: the process ended with exit code 9 before it gave an answer" in said[0].err
     assert all(f"failed: {failure['run_id']}" in said[0].err for failure in store.failures())
+    died = {failure["run_id"] for failure in store.failures() if failure["type"] == "ProcessDied"}
+    ended = {each.run_id for each in store.load_all()} | {failure["run_id"] for failure in store.failures()} - died
     mirrored = [path for path in (store.root / ".wandb").rglob("*.wandb") if path.stat().st_size > 1000]
-    assert len(mirrored) == 4
+    # the process that died at once may have taken what W&B had not yet written with it
+    assert (len(died), len(ended)) == (1, 3)
+    assert all(any(run_id in path.name for path in mirrored) for run_id in ended)
     needle = CANARY.encode()
     assert any(needle in path.read_bytes() for path in cache.rglob("*.parquet"))
     places = [path for folder in (store.root, here, spare) for path in folder.rglob("*") if path.is_file()]
