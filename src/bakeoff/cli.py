@@ -9,7 +9,8 @@ from typer.exceptions import TyperException
 
 from bakeoff.errors import BakeoffError
 
-OK, FAILED, WRONG = 0, 1, 2
+WRONG = 2
+"""Exit code of a command or configuration that makes no sense."""
 
 app = typer.Typer(
     add_completion=False,
