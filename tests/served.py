@@ -10,7 +10,8 @@ import factories
 from bakeoff import fingerprint, spec
 from bakeoff.data import budget
 from bakeoff.data.dataset import Prepared, Rows
-from bakeoff.training.learn import Learned, learn
+from bakeoff.training.learn import learn
+from bakeoff.training.learned import Learned
 
 CLASSES = ("neg", "pos")
 KINDS = ("majority", "tfidf", "bilstm", "pretrained")

@@ -8,14 +8,16 @@ from pathlib import Path
 import pytest
 
 SOURCE = Path(__file__).parents[1] / "src" / "bakeoff"
-ANYWHERE = {"errors", "cache", "identity", "kinds"}
+ANYWHERE = {"errors", "cache", "identity", "recipes", "kinds"}
 HEAVY = {"torch", "pytorch_lightning", "transformers", "pandas", "wandb", "hydra", "omegaconf", "ray", "sklearn", "datasets", "matplotlib"}
 
 # Room → rooms of bakeoff it may import, and heavy packages it may import.
 MAY: dict[str, tuple[set[str], set[str]]] = {
     "identity": (set(), set()),
-    "kinds": ({"identity"}, set()),
-    "spec": ({"identity", "kinds"}, set()),
+    "recipes": ({"identity"}, set()),
+    "kinds": ({"identity", "recipes"}, set()),
+    "fits": ({"kinds", "spec"}, set()),
+    "spec": ({"fits", "identity", "kinds", "recipes"}, set()),
     "errors": (set(), set()),
     "cache": (set(), set()),
     "convert": ({"spec"}, set()),
@@ -40,7 +42,7 @@ MAY: dict[str, tuple[set[str], set[str]]] = {
 }
 FREE = {"bake", "bake_latency", "cli", "commands"}
 """They may use every room."""
-WITHOUT_PACKAGES = {"identity", "kinds", "spec", "errors", "convert", "fingerprint", "sweep", "record", "store"}
+WITHOUT_PACKAGES = {"identity", "recipes", "kinds", "fits", "spec", "errors", "convert", "fingerprint", "sweep", "record", "store"}
 """Rooms of the standard library alone."""
 
 

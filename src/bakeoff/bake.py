@@ -30,7 +30,8 @@ from bakeoff.record import DataFacts, Diagnostic, Finding, Provenance, Record, S
 from bakeoff.spec import Machine, Majority, Neural, Run
 from bakeoff.store import Store, utc_now, write_atomically
 from bakeoff.tracking import Mirror
-from bakeoff.training.learn import Learned, learn
+from bakeoff.training.learn import learn
+from bakeoff.training.learned import Learned
 
 Notify = Callable[[str], None]
 Write = Callable[[Record], object]

@@ -26,9 +26,11 @@ def neutral(value: Any, part: Literal["architecture", "training"] | None = None)
     return dataclasses.field(default=value, metadata={"identity": "neutral", "neutral": value, "part": part})
 
 
-def display() -> Any:
-    """A field that is never part of the question."""
-    return dataclasses.field(metadata={"identity": "none"})
+def display(later: Any = dataclasses.MISSING) -> Any:
+    """A field that is never part of the question; one added after records were written says what it is where it is absent."""
+    if isinstance(later, dict):
+        return dataclasses.field(default_factory=later.copy, metadata={"identity": "none"})
+    return dataclasses.field(default=later, metadata={"identity": "none"})
 
 
 def identity(noun: Any, part: Literal["architecture"] | None = None) -> Any:

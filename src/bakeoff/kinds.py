@@ -1,4 +1,4 @@
-"""Who competes: the kinds of Model, how each is trained, and how each reads a long document.
+"""Who competes: the kinds of Model and how each is trained.
 
 `spec` passes every name on, so the rest of the code says `spec.Pretrained`.
 """
@@ -7,53 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from bakeoff.identity import display, hashed, neutral
-
-Precision = Literal["float32", "bfloat16"]
-
-
-@dataclass(frozen=True, kw_only=True)
-class LongDoc:
-    """How a document longer than the model's window is read, and how many tokens of it at most."""
-
-    recipe: ClassVar[int] = 1
-    strategy: Literal["full", "head"] = hashed()
-    max_tokens: int | None = hashed()
-    """Tokens read a document, the model's special tokens included; null is no limit."""
-
-    def __post_init__(self) -> None:
-        if self.strategy == "full" and self.max_tokens is not None:
-            raise ValueError(f"longdoc.max_tokens={self.max_tokens} needs longdoc=head: full reads the whole document")
-        if self.strategy == "head" and (self.max_tokens is None or self.max_tokens < 3):
-            raise ValueError(f"longdoc.max_tokens={self.max_tokens} should be at least 3 (one token between two special ones)")
-
-    @property
-    def label(self) -> str:
-        """Short name for tables: `full`, `head-256`."""
-        return self.strategy if self.max_tokens is None else f"{self.strategy}-{self.max_tokens}"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Training:
-    """How a neural model is fitted: AdamW, warm-up, decay, clipping, and how long."""
-
-    learning_rate: float = hashed("training")
-    weight_decay: float = hashed("training")
-    batch_size: int = hashed("training")
-    epochs: int = hashed("training")
-    min_steps: int = hashed("training")
-    """On small budgets steps are counted, not epochs: never fewer optimiser steps than this."""
-    warmup_fraction: float = hashed("training")
-    schedule: Literal["linear", "constant"] = hashed("training")
-    clip_norm: float = hashed("training")
-
-    def __post_init__(self) -> None:
-        for name in ("learning_rate", "batch_size", "epochs", "clip_norm"):
-            if not getattr(self, name) > 0:
-                raise ValueError(f"model.training.{name}={getattr(self, name)} should be above 0")
-        if self.weight_decay < 0 or self.min_steps < 0:
-            raise ValueError("model.training.weight_decay and model.training.min_steps should not be negative")
-        if not 0 <= self.warmup_fraction < 1:
-            raise ValueError(f"model.training.warmup_fraction={self.warmup_fraction} should be from 0 to below 1")
+from bakeoff.recipes import Distillation, EncoderSize, LongDoc, Precision, Training
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,11 +53,24 @@ class BiLstm:
     embedding_dim: int = hashed("architecture")
     hidden_dim: int = hashed("architecture")
     layers: int = hashed("architecture")
-    pooling: Literal["max", "mean", "last"] = hashed("architecture")
+    pooling: Literal["max", "mean", "last", "attention"] = hashed("architecture")
     dropout: float = hashed("training")
     min_count: int = hashed("architecture")
     max_vocabulary: int = hashed("architecture")
     training: Training = hashed("training")
+    directions: Literal["both", "forward"] = neutral("both", "architecture")
+    vocabulary: Literal["words", "word_pieces"] = neutral("words", "architecture")
+    """Words of the budget's texts, or the word-pieces of `checkpoint`."""
+    embeddings: Literal["random", "checkpoint", "vectors"] = neutral("random", "training")
+    """Where they start: at random, at the word-piece table of `checkpoint`, or at a text file in GloVe's format."""
+    checkpoint: str | None = display(None)
+    revision: str | None = display(None)
+    checkpoint_fingerprint: str | None = neutral(None, "architecture")
+    vectors: str | None = display(None)
+    """Path of a text file in GloVe's format: a word and its numbers a line."""
+    vectors_fingerprint: str | None = neutral(None, "training")
+    teacher: str | None = display(None)
+    distillation: Distillation | None = neutral(None, "training")
 
     def __post_init__(self) -> None:
         for name in ("embedding_dim", "hidden_dim", "layers", "min_count", "max_vocabulary"):
@@ -111,28 +78,150 @@ class BiLstm:
                 raise ValueError(f"model.{name}={getattr(self, name)} should be at least 1")
         if not 0 <= self.dropout < 1:
             raise ValueError(f"model.dropout={self.dropout} should be from 0 to below 1")
+        needs = self.vocabulary == "word_pieces" or self.embeddings == "checkpoint"
+        if needs != (self.checkpoint is not None):
+            raise ValueError(
+                f"model.checkpoint={self.checkpoint} goes with model.vocabulary=word_pieces, which reads its tokeniser: set both or neither"
+            )
+        if self.embeddings == "checkpoint" and self.vocabulary == "words":
+            raise ValueError("model.embeddings=checkpoint needs model.vocabulary=word_pieces: its table has a row for each word-piece")
+        if (self.embeddings == "vectors") != (self.vectors is not None):
+            raise ValueError(f"model.vectors={self.vectors} goes with model.embeddings=vectors: set both or neither")
+        if self.embeddings == "vectors" and self.vocabulary == "word_pieces":
+            raise ValueError("model.embeddings=vectors needs model.vocabulary=words: the file has vectors of words")
 
 
 @dataclass(frozen=True, kw_only=True)
-class EncoderSize:
-    """The numbers of an encoder, from which it is timed at its true size without any checkpoint."""
+class Scratch:
+    """A transformer encoder of our own bricks, from random weights (or from `model.start`); causal, it is a decoder."""
 
-    family: Literal["bert", "distilbert", "longformer", "modernbert", "roberta"] = hashed()
-    layers: int = hashed()
-    width: int = hashed()
-    heads: int = hashed()
-    feed_forward: int = hashed()
-    """Inner width of the feed-forward layers."""
-    vocabulary: int = hashed()
-    positions: int = hashed()
-    """The most tokens it reads, special ones included."""
+    kind: ClassVar[str] = "scratch"
+    recipe: ClassVar[int] = 1
+    name: str = display()
+    default_longdoc: LongDoc = display()
+    precision: Precision = hashed("architecture")
+    width: int = hashed("architecture")
+    layers: int = hashed("architecture")
+    heads: int = hashed("architecture")
+    feed_forward: int = hashed("architecture")
+    positions: Literal["none", "sinusoidal", "learned", "rotary"] = hashed("architecture")
+    max_positions: int | None = hashed("architecture")
+    """Rows of the table of learned positions, special tokens included; null for positions that need no table."""
+    norm: Literal["before", "after"] = hashed("architecture")
+    causal: bool = hashed("architecture")
+    pooling: Literal["cls", "mean", "max", "last"] = hashed("architecture")
+    """cls reads the first token, last the last real one."""
+    dropout: float = hashed("training")
+    vocabulary: Literal["words", "word_pieces"] = hashed("architecture")
+    """Words of the budget's texts, or the word-pieces of `checkpoint` (its tokeniser alone; no weights)."""
+    checkpoint: str | None = display()
+    revision: str | None = display()
+    checkpoint_fingerprint: str | None = hashed("architecture")
+    min_count: int = hashed("architecture")
+    max_vocabulary: int = hashed("architecture")
+    training: Training = hashed("training")
+    teacher: str | None = display()
+    distillation: Distillation | None = hashed("training")
+    start: str | None = display()
 
     def __post_init__(self) -> None:
-        for name in ("layers", "width", "heads", "feed_forward", "vocabulary", "positions"):
+        for name in ("width", "layers", "heads", "feed_forward", "min_count", "max_vocabulary"):
             if getattr(self, name) < 1:
-                raise ValueError(f"model.size.{name}={getattr(self, name)} should be at least 1")
+                raise ValueError(f"model.{name}={getattr(self, name)} should be at least 1")
+        if not 0 <= self.dropout < 1:
+            raise ValueError(f"model.dropout={self.dropout} should be from 0 to below 1")
         if self.width % self.heads:
-            raise ValueError(f"model.size.width={self.width} should be a multiple of model.size.heads={self.heads}")
+            raise ValueError(f"model.width={self.width} should be a multiple of model.heads={self.heads}")
+        if self.positions == "rotary" and self.width // self.heads % 2:
+            raise ValueError(
+                f"model.positions=rotary turns pairs of numbers: model.width / model.heads={self.width // self.heads} should be even"
+            )
+        if (self.positions == "learned") != (self.max_positions is not None):
+            raise ValueError(f"model.max_positions={self.max_positions} goes with model.positions=learned: set both or neither")
+        if (self.vocabulary == "word_pieces") != (self.checkpoint is not None):
+            raise ValueError(f"model.checkpoint={self.checkpoint} goes with model.vocabulary=word_pieces: set both or neither")
+        if self.causal and self.pooling == "cls":
+            raise ValueError(
+                "model.pooling=cls reads the first token, which in a causal model has seen nothing else: use last, mean or max"
+            )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Frozen:
+    """Features of a pretrained encoder that is left as it is, then logistic regression: the cheapest strong answer."""
+
+    kind: ClassVar[str] = "frozen"
+    recipe: ClassVar[int] = 1
+    name: str = display()
+    default_longdoc: LongDoc = display()
+    checkpoint: str = display()
+    revision: str | None = display()
+    checkpoint_fingerprint: str = hashed("architecture")
+    precision: Precision = hashed("architecture")
+    pooling: Literal["cls", "mean", "max"] = hashed("architecture")
+    normalise: bool = hashed("architecture")
+    """Scale each document's features to length 1."""
+    c_grid: tuple[float, ...] = hashed("training")
+    cv_folds: int = hashed("training")
+
+    def __post_init__(self) -> None:
+        if not self.c_grid or min(self.c_grid) <= 0:
+            raise ValueError("model.c_grid should list at least one number above 0")
+        if self.cv_folds < 2:
+            raise ValueError("model.cv_folds should be at least 2")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ZeroShot:
+    """No labels: which class description lies nearest to a text, or which one does a text entail."""
+
+    kind: ClassVar[str] = "zero_shot"
+    recipe: ClassVar[int] = 1
+    name: str = display()
+    default_longdoc: LongDoc = display()
+    method: Literal["similarity", "entailment"] = hashed("architecture")
+    """similarity needs an embedding checkpoint, entailment one that was trained for natural-language inference."""
+    checkpoint: str = display()
+    revision: str | None = display()
+    checkpoint_fingerprint: str = hashed("architecture")
+    precision: Precision = hashed("architecture")
+    template: str = hashed("training")
+    """How a class is put into words: `{}` stands for its description."""
+    descriptions: dict[str, str] = hashed("training")
+    """Class → description; `config` takes them from the dataset, and a class without one is described by its name."""
+
+    def __post_init__(self) -> None:
+        if self.template.count("{}") != 1:
+            raise ValueError(f"model.template={self.template} should hold {{}} once, where the description of a class goes")
+
+
+@dataclass(frozen=True, kw_only=True)
+class OffTheShelf:
+    """A published sequence classifier as it is, its labels mapped to the dataset's."""
+
+    kind: ClassVar[str] = "off_the_shelf"
+    recipe: ClassVar[int] = 1
+    name: str = display()
+    default_longdoc: LongDoc = display()
+    checkpoint: str = display()
+    revision: str | None = display()
+    checkpoint_fingerprint: str = hashed("architecture")
+    precision: Precision = hashed("architecture")
+    labels: dict[str, str] = hashed("training")
+    """The checkpoint's label → the dataset's class; several may mean one class, and one left out is never answered."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Predictions:
+    """Answers made elsewhere (rules, an API, a language model, people), read from a file and scored like the rest."""
+
+    kind: ClassVar[str] = "predictions"
+    recipe: ClassVar[int] = 1
+    name: str = display()
+    default_longdoc: LongDoc = display()
+    path: str = display()
+    """CSV, JSON lines or Parquet with row_id and label, and where known probability, milliseconds and price."""
+    fingerprint: str = hashed("architecture")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -154,6 +243,31 @@ class Pretrained:
     training: Training = hashed("training")
     size: EncoderSize | None = neutral(None, "architecture")
     """The encoder's numbers, so that a checkpoint on the hub can be timed untrained while it has no `revision`."""
+    keep_layers: tuple[int, ...] | None = neutral(None, "architecture")
+    """The checkpoint's layers that are kept, counted from 0, such as every second one for a student; null is all of them."""
+    head_first_epochs: int = neutral(0, "training")
+    """Epochs at the start in which only the fresh head learns."""
+    layer_decay: float = neutral(1.0, "training")
+    """Learning rate of each layer over that of the layer above it (Howard & Ruder, 2018); 1 is one rate for all."""
+    reinitialised_layers: int = neutral(0, "training")
+    """Top layers that start afresh (Zhang et al., 2021)."""
+    teacher: str | None = display(None)
+    distillation: Distillation | None = neutral(None, "training")
+    start: str | None = display(None)
+
+    def __post_init__(self) -> None:
+        if self.keep_layers is not None and (
+            not self.keep_layers or sorted(set(self.keep_layers)) != list(self.keep_layers) or self.keep_layers[0] < 0
+        ):
+            raise ValueError(f"model.keep_layers={list(self.keep_layers)} should list layers in rising order, from 0")
+        if not 0 < self.layer_decay <= 1:
+            raise ValueError(f"model.layer_decay={self.layer_decay} should be above 0 and at most 1")
+        if self.head_first_epochs < 0 or self.reinitialised_layers < 0:
+            raise ValueError("model.head_first_epochs and model.reinitialised_layers should not be negative")
+        if self.head_first_epochs and self.head_first_epochs >= self.training.epochs:
+            raise ValueError(
+                f"model.head_first_epochs={self.head_first_epochs} should be below model.training.epochs={self.training.epochs}"
+            )
 
     @property
     def without_checkpoint(self) -> bool:
@@ -161,9 +275,13 @@ class Pretrained:
         return self.checkpoint_fingerprint.startswith("architecture:")
 
 
-Neural = BiLstm | Pretrained
+Neural = BiLstm | Scratch | Pretrained
 """Kinds that are trained by steps and keep validation rows; the others select in closed form over all their labels."""
-Model = Majority | Tfidf | Neural
+BudgetZero = ZeroShot | OffTheShelf
+"""Kinds that read no label."""
+Model = Majority | Tfidf | Frozen | Neural | BudgetZero | Predictions
 FLOORS = (Majority.kind, Tfidf.kind)
 """The kinds that are the cheap floors beneath the others: in seconds they show that the data is read right."""
-MODEL_KINDS: dict[str, type[Model]] = {cls.kind: cls for cls in (Majority, Tfidf, BiLstm, Pretrained)}
+MODEL_KINDS: dict[str, type[Model]] = {
+    cls.kind: cls for cls in (Majority, Tfidf, Frozen, BiLstm, Scratch, Pretrained, ZeroShot, OffTheShelf, Predictions)
+}

@@ -277,10 +277,15 @@ def from_json(text: str) -> Record:
 
 
 def without_folders(run: dict[str, Any]) -> dict[str, Any]:
-    """A plain Run whose paths keep their last part, since folders name people and customers."""
-    dataset, model = dict(run["dataset"]), dict(run["model"])
-    for holder, key in ((dataset, "path"), (dataset, "test_path"), (model, "checkpoint")):
-        value = holder.get(key)
-        if isinstance(value, str) and PurePath(value).is_absolute():
-            holder[key] = PurePath(value).name
-    return run | {"dataset": dataset, "model": model}
+    """A plain Run whose paths keep their last part, since folders name people and customers; so do the Runs it needs."""
+    plain = dict(run)
+    for noun in ("dataset", "budget", "model"):
+        plain[noun] = {key: _last_part(value) for key, value in run[noun].items()}
+    for needed in ("teacher", "start"):
+        if plain.get(needed) is not None:
+            plain[needed] = without_folders(plain[needed])
+    return plain
+
+
+def _last_part(value: Any) -> Any:
+    return PurePath(value).name if isinstance(value, str) and PurePath(value).is_absolute() else value

@@ -28,7 +28,7 @@ def resolve(values: Mapping[str, Any]) -> dict[str, Any]:
     budget = dict(values["budget"])
     if budget.get("draw") is None:
         budget["draw"] = seed
-    model = _model(dict(values["model"]), values["probe"])
+    model = _model(dict(values["model"]), values["probe"], values["dataset"])
     longdoc = _longdoc(values["longdoc"], model.get("default_longdoc"))
     dataset, probe = _dataset(dict(values["dataset"])), _probe(dict(values["probe"]))
     return {**values, "dataset": dataset, "budget": budget, "model": model, "longdoc": longdoc, "probe": probe}
@@ -45,20 +45,40 @@ def _longdoc(chosen: Mapping[str, Any], default: Any) -> dict[str, Any]:
     return {**chosen, "strategy": strategy, "max_tokens": most}
 
 
-def _model(model: dict[str, Any], probe: Mapping[str, Any]) -> dict[str, Any]:
-    if model.get("kind") != "pretrained":
-        return model
-    name, revision, size = str(model.get("checkpoint")), model.get("revision"), model.get("size")
+def _model(model: dict[str, Any], probe: Mapping[str, Any], dataset: Mapping[str, Any]) -> dict[str, Any]:
+    if model.get("teacher") is None and "distillation" in model:
+        model["distillation"] = None  # how a teacher would teach, where there is none
+    if model.get("kind") == "zero_shot":
+        model.setdefault("descriptions", dict(dataset.get("label_descriptions") or {}))
+    if model.get("checkpoint") is not None:
+        model |= _checkpoint(model, probe)
+    for key, pinned in (("vectors", "vectors_fingerprint"), ("path", "fingerprint")):
+        if model.get(key) is not None:
+            model |= _own_file(model, key, pinned)
+    return model
+
+
+def _checkpoint(model: dict[str, Any], probe: Mapping[str, Any]) -> dict[str, Any]:
+    name, revision, size = str(model["checkpoint"]), model.get("revision"), model.get("size")
     is_here = name in fingerprint.CHECKPOINTS or Path(name).expanduser().is_dir()
     if is_here and name not in fingerprint.CHECKPOINTS:
-        model["checkpoint"] = name = str(Path(name).expanduser().absolute())
+        name = str(Path(name).expanduser().absolute())
     untrained = probe.get("kind") == "latency" and probe.get("weights") == "untrained"
     if untrained and isinstance(size, Mapping) and revision is None and not is_here:
         found = fingerprint.of_architecture(size)
     else:
         found = fingerprint.of_checkpoint(name, None if revision is None else str(revision), cache_root())
     _refuse_other_bytes("model.checkpoint_fingerprint", model.get("checkpoint_fingerprint"), found, "model.checkpoint")
-    return model | {"checkpoint_fingerprint": found}
+    return {"checkpoint": name, "checkpoint_fingerprint": found}
+
+
+def _own_file(model: Mapping[str, Any], key: str, pinned: str) -> dict[str, str]:
+    path = Path(str(model[key])).expanduser().absolute()
+    if not path.is_file():
+        raise DataError(f"model.{key}={path.name} is no file: check the path")
+    found = fingerprint.of_bytes(path, cache_root())
+    _refuse_other_bytes(f"model.{pinned}", model.get(pinned), found, f"model.{key}")
+    return {key: str(path), pinned: found}
 
 
 def _probe(probe: dict[str, Any]) -> dict[str, Any]:

@@ -8,7 +8,8 @@ import dataclasses
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
-from bakeoff.identity import display, hashed
+from bakeoff import fits
+from bakeoff.identity import display, hashed, neutral
 from bakeoff.identity import hash_identity as hash_identity
 from bakeoff.identity import identity as identity
 from bakeoff.identity import is_run_id as is_run_id
@@ -16,15 +17,22 @@ from bakeoff.identity import to_plain as to_plain
 from bakeoff.kinds import FLOORS as FLOORS
 from bakeoff.kinds import MODEL_KINDS as MODEL_KINDS
 from bakeoff.kinds import BiLstm as BiLstm
-from bakeoff.kinds import EncoderSize as EncoderSize
-from bakeoff.kinds import LongDoc as LongDoc
+from bakeoff.kinds import BudgetZero as BudgetZero
+from bakeoff.kinds import Frozen as Frozen
 from bakeoff.kinds import Majority as Majority
 from bakeoff.kinds import Model as Model
 from bakeoff.kinds import Neural as Neural
-from bakeoff.kinds import Precision as Precision
+from bakeoff.kinds import OffTheShelf as OffTheShelf
+from bakeoff.kinds import Predictions as Predictions
 from bakeoff.kinds import Pretrained as Pretrained
+from bakeoff.kinds import Scratch as Scratch
 from bakeoff.kinds import Tfidf as Tfidf
-from bakeoff.kinds import Training as Training
+from bakeoff.kinds import ZeroShot as ZeroShot
+from bakeoff.recipes import Distillation as Distillation
+from bakeoff.recipes import EncoderSize as EncoderSize
+from bakeoff.recipes import LongDoc as LongDoc
+from bakeoff.recipes import Precision as Precision
+from bakeoff.recipes import Training as Training
 
 FOLDS = 5
 
@@ -45,7 +53,7 @@ class Dataset:
     asset: str | None = display()
     path: str | None = display()
     test_path: str | None = display()
-    format: Literal["csv", "tsv", "jsonl", "folder", "orange", "movie"] = hashed()
+    format: Literal["csv", "tsv", "jsonl", "folder", "orange", "movie", "hub"] = hashed()
     fingerprint: str = hashed()
     """SHA-256 of the bytes behind the texts; `config` fills it in."""
     text: str | None = hashed()
@@ -56,6 +64,18 @@ class Dataset:
     split: Literal["official", "fold", "held_out_rows"] = hashed()
     fold: int | None = hashed()
     held_out_rows: int | None = hashed()
+    text_pair: str | None = neutral(None)
+    """Column of the second text of a pair; null where a row is one text."""
+    label_descriptions: dict[str, str] = display({})
+    """Class → what it means in words, for models that read no label; they carry it in their own identity."""
+    hub: str | None = display(None)
+    """Name on the data hub; its revision and the rest below are in `fingerprint`."""
+    hub_config: str | None = display(None)
+    hub_pool: str | None = display(None)
+    """Name of the split that is the train pool."""
+    hub_test: str | None = display(None)
+    revision: str | None = display(None)
+    """Commit on the hub, 40 hex digits."""
 
     def __post_init__(self) -> None:
         if self.asset is not None:
@@ -92,12 +112,17 @@ class Budget:
     labels: int | Literal["all"] = hashed()
     draw: int = hashed()
     order: Literal["stratified", "random"] = hashed()
-    unlabelled: Literal["none", "pool"] = hashed()
-    """What unlabelled text may feed vocabulary and IDF: nothing, or the unlabelled rest of the train pool."""
+    unlabelled: Literal["none", "pool", "file"] = hashed()
+    """What unlabelled text may feed vocabulary, IDF, masked-LM and distillation: nothing, the unlabelled rest of the train
+    pool, or the lines of `unlabelled_path`."""
+    unlabelled_path: str | None = display(None)
+    unlabelled_fingerprint: str | None = neutral(None)
 
     def __post_init__(self) -> None:
-        if isinstance(self.labels, int) and self.labels < 1:
-            raise ValueError(f"budget.labels={self.labels} should be at least 1, or all")
+        if isinstance(self.labels, int) and self.labels < 0:
+            raise ValueError(f"budget.labels={self.labels} should be 0 or more, or all")
+        if (self.unlabelled == "file") != (self.unlabelled_path is not None):
+            raise ValueError(f"budget.unlabelled_path={self.unlabelled_path} goes with budget.unlabelled=file: set both or neither")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -144,8 +169,30 @@ class Latency:
             raise ValueError(f"probe.batch_size={self.batch_size} should be at least 1, or null to search for the best")
 
 
-Probe = Quality | Latency
-PROBE_KINDS: dict[str, type[Probe]] = {cls.kind: cls for cls in (Quality, Latency)}
+@dataclass(frozen=True, kw_only=True)
+class Pretrain:
+    """No question but a start for others: learn the language of the unlabelled texts by guessing hidden tokens.
+
+    Masked language modelling as in Devlin et al. (2019): of the hidden tokens 80% become the mask, 10% another token and
+    10% stay as they are.
+    """
+
+    kind: ClassVar[str] = "pretrain"
+    recipe: ClassVar[int] = 1
+    threads: int = hashed()
+    mask_fraction: float = hashed()
+    """Share of the tokens that are hidden and guessed."""
+    training: Training = hashed()
+
+    def __post_init__(self) -> None:
+        if self.threads < 1:
+            raise ValueError(f"probe.threads={self.threads} should be at least 1")
+        if not 0 < self.mask_fraction < 1:
+            raise ValueError(f"probe.mask_fraction={self.mask_fraction} should be between 0 and 1")
+
+
+Probe = Quality | Latency | Pretrain
+PROBE_KINDS: dict[str, type[Probe]] = {cls.kind: cls for cls in (Quality, Latency, Pretrain)}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -160,12 +207,17 @@ class Run:
     probe: Probe = hashed()
     seed: int = hashed()
 
+    teacher: "Run | None" = neutral(None)
+    """The Run whose weights teach this one (`model.teacher` names its model); hashed by its id."""
+    start: "Run | None" = neutral(None)
+    """The pretraining Run whose weights this one starts from (`model.start` names its model); hashed by its id."""
+
     def __post_init__(self) -> None:
         if not 0 <= self.seed < 2**32:
             raise ValueError(f"seed={self.seed} should be from 0 to {2**32 - 1}")
-        unlabelled = self.budget.unlabelled
-        if unlabelled != "none" and not isinstance(self.model, Tfidf | BiLstm):
-            raise ValueError(f"budget.unlabelled={unlabelled} means nothing to {self.model.name}, which reads labelled texts only")
+        refusal = fits.refusal(self)
+        if refusal is not None:
+            raise ValueError(refusal)
 
     @property
     def run_id(self) -> str:
@@ -180,11 +232,19 @@ class Run:
 
     def _identity(self, probe: Probe) -> dict[str, Any]:
         """Identity with `probe`: an untrained latency Run asks about the architecture alone."""
-        plain: dict[str, Any] = identity(dataclasses.replace(self, probe=probe))
+        plain: dict[str, Any] = identity(dataclasses.replace(self, probe=probe, teacher=None, start=None))
         if isinstance(probe, Latency) and probe.weights == "untrained":
             plain["model"] = identity(self.model, part="architecture")
             del plain["budget"], plain["seed"]
-        return plain
+            return plain
+        if isinstance(probe, Pretrain):
+            del plain["model"]["training"]  # the probe brings its own
+        return plain | {name: needed.run_id for name, needed in self.needs.items()}
+
+    @property
+    def needs(self) -> "dict[str, Run]":
+        """The Runs whose weights this one is built from, by their part in it: `teacher`, `start`."""
+        return {name: run for name, run in (("teacher", self.teacher), ("start", self.start)) if run is not None}
 
     @property
     def title(self) -> str:
@@ -192,7 +252,11 @@ class Run:
         if isinstance(probe := self.probe, Latency):
             read = f"{self.dataset.name} · {self.model.name} · {self.longdoc.label} · {probe.engine}, {probe.weights}"
             return f"{read} · {probe.scenario} on {probe.device}, {probe.threads} thread{'s' if probe.threads > 1 else ''}"
-        return f"{self.dataset.name} · {self.model.name} · {self.longdoc.label} · {self.budget.labels} labels · seed {self.seed}"
+        model = " ".join(
+            [self.model.name, *(f"{word} {needed.model.name}" for word, needed in (("from", self.teacher), ("on", self.start)) if needed)]
+        )
+        pretrains = " · masked LM" if isinstance(probe, Pretrain) else ""
+        return f"{self.dataset.name} · {model} · {self.longdoc.label}{pretrains} · {self.budget.labels} labels · seed {self.seed}"
 
 
 @dataclass(frozen=True, kw_only=True)
