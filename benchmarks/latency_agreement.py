@@ -9,6 +9,9 @@ core during the sessions.
 """
 
 import dataclasses
+import os
+import shlex
+import signal
 import statistics
 import subprocess
 import sys
@@ -69,13 +72,19 @@ def own_cost() -> None:
     print(f"the probe's own cost a sample: {statistics.median(costs):.2f} µs")
 
 
+def start_stranger() -> int:
+    """The process id of a busy process that is no child of this one, so that a session counts its time as another's."""
+    command = f"{shlex.quote(sys.executable)} -c {shlex.quote(BUSY)} >/dev/null 2>&1 & echo $!"
+    return int(subprocess.run(["sh", "-c", command], stdout=subprocess.PIPE, text=True, check=True).stdout)
+
+
 def repeats(n_sessions: int, *, loaded: bool) -> None:
     """Print the ratio of two models' medians in each of several sessions, and how far they lie apart."""
     run, reference = latency_run("pretrained"), latency_run("bilstm")
     prepared = dataset.prepare(run.dataset)
     documents = [prepared.test.texts[i] for i in latency.choose_documents(len(prepared.test), RULES)]
     ratios = []
-    busy = subprocess.Popen([sys.executable, "-c", BUSY]) if loaded else None
+    busy = start_stranger() if loaded else None
     try:
         for _ in range(n_sessions):
             outcome = session.hold(
@@ -100,8 +109,7 @@ def repeats(n_sessions: int, *, loaded: bool) -> None:
             )
     finally:
         if busy is not None:
-            busy.kill()
-            busy.wait()
+            os.kill(busy, signal.SIGKILL)
     load = " with one core loaded" if loaded else ""
     print(f"ratio pretrained / bilstm over {n_sessions} sessions{load}: median {statistics.median(ratios):.2f}")
     print(f"  largest over smallest {100 * (max(ratios) / min(ratios) - 1):+.1f}%")

@@ -22,6 +22,7 @@ from bakeoff.probes.rules import Rules
 from bakeoff.record import Record
 from bakeoff.spec import Latency, Machine, Run
 from bakeoff.store import Store, default_root
+from bakeoff.tracking import Mirror
 
 sys.path.insert(0, str(Path(__file__).parent / "probes"))
 import toy_served
@@ -60,7 +61,7 @@ def timed(table: list[str]) -> Callable[..., Run]:
 
 def bake(*runs: Run) -> dict[str, Record | Exception]:
     store = Store(default_root())
-    return bake_session(runs, store.folder, lambda _: None, machine=MACHINE, kit=toy_served.KIT, rules=RULES)
+    return bake_session(runs, store.folder, lambda _: None, lambda _: None, machine=MACHINE, kit=toy_served.KIT, rules=RULES)
 
 
 def recorded(answer: Record | Exception) -> Record:
@@ -172,6 +173,27 @@ def test_an_engine_that_changes_trained_predictions_has_its_own_quality(table: l
     assert record.quality["test"].collapsed
     assert any(note.startswith("answers differ from eager ones by up to 0.") for note in record.latency.notes)
     assert recorded(answers[eager.run_id]).quality == {}
+    store = Store(default_root())
+    table_of_answers = parquet.read_table(store.folder(run.run_id) / "predictions.parquet")
+    assert table_of_answers["predicted"].to_pylist() == [0] * 12
+    assert table_of_answers["row_id"].to_pylist() == list(quality.answers)
+    assert not (store.folder(eager.run_id) / "predictions.parquet").exists()
+
+
+def test_a_record_stands_before_its_w_and_b_run_ends(timed: Callable[..., Run], monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[str] = []
+    monkeypatch.setattr(Mirror, "finish", lambda self, record: told.append(f"end {record.run_id}"))
+    run = timed("plain")
+    bake_session(
+        [run],
+        Store(default_root()).folder,
+        lambda _: None,
+        lambda record: told.append(f"write {record.run_id}"),
+        machine=MACHINE,
+        kit=toy_served.KIT,
+        rules=RULES,
+    )
+    assert told == [f"write {run.run_id}", f"end {run.run_id}"]
 
 
 def _probe(run: Run) -> Latency:

@@ -50,6 +50,7 @@ def bake_session(
     runs: Sequence[Run],
     folder_of: FolderOf,
     notify: Notify,
+    write: Callable[[Record], None],
     *,
     machine: Machine,
     group: str | None = None,
@@ -58,8 +59,8 @@ def bake_session(
 ) -> dict[str, Record | Exception]:
     """Time Runs of one dataset, split, device, thread count and scenario against each other, in processes of their own.
 
-    Writes each Run's files into `folder_of(run_id)` and returns by run id its Record, which the caller writes last, or why
-    there is none. Raises DataError for data that cannot be read.
+    Writes each Run's files into `folder_of(run_id)`, hands its Record to `write`, and only then ends its W&B mirror. Returns
+    by run id the Record, or why there is none. Raises DataError for data that cannot be read.
     """
     from bakeoff.bake import rerunnable
 
@@ -100,11 +101,14 @@ def bake_session(
         try:
             if run.run_id in failed:
                 raise failed[run.run_id]
-            record = answers[run.run_id] = _record(run, outcome.measured[run.run_id], held, folder_of)
-            mirror.finish(record)
+            record = _record(run, outcome.measured[run.run_id], held, folder_of)
+            write(record)
         except Exception as error:
             mirror.fail(type(error).__name__)
             answers[run.run_id] = error
+        else:
+            answers[run.run_id] = record
+            mirror.finish(record)
     return answers
 
 
@@ -165,6 +169,8 @@ def _candidates(runs: dict[str, Run], prepared: Prepared, folder_of: FolderOf) -
 
 
 def _record(run: Run, measured: Measured, held: _Held, folder_of: FolderOf) -> Record:
+    from bakeoff.bake import write_predictions
+
     probe, prepared = probe_of(run), held.prepared
     assert measured.lengths_tokens is not None
     lengths = measured.lengths_tokens
@@ -173,7 +179,9 @@ def _record(run: Run, measured: Measured, held: _Held, folder_of: FolderOf) -> R
     if measured.answers is not None:
         agreement = _agreement(measured.answers, _eager_answers(run, prepared, folder_of), measured.served.agreement.tolerance)
         if agreement.changed_labels:
-            scores["test"] = _score(run, prepared, measured.answers)
+            answers = measured.answers.astype(np.float32)
+            write_predictions(folder_of(run.run_id) / "predictions.parquet", prepared, answers)
+            scores["test"] = _score(run, prepared, answers)
     return Record(
         schema_version=records.SCHEMA_VERSION,
         run_id=run.run_id,
@@ -222,10 +230,10 @@ def _agreement(answers: npt.NDArray[np.float64], eager: npt.NDArray[np.float64],
     )
 
 
-def _score(run: Run, prepared: Prepared, answers: npt.NDArray[np.float64]) -> SplitQuality:
+def _score(run: Run, prepared: Prepared, answers: npt.NDArray[np.float32]) -> SplitQuality:
     """The engine's own quality on the whole test set."""
     from bakeoff.probes import quality
 
     spent = budget.spend(prepared.pool, run.budget, validation=True)
     fit_labels = prepared.pool.labels[spent.fit]
-    return quality.score(prepared.test.labels, answers.astype(np.float32), prepared.classes, fit_labels=fit_labels)
+    return quality.score(prepared.test.labels, answers, prepared.classes, fit_labels=fit_labels)

@@ -2,6 +2,7 @@
 
 import dataclasses
 import os
+import time
 from collections.abc import Sequence
 
 import pytest
@@ -13,6 +14,7 @@ from bakeoff.errors import BakeoffError, NotApplicable
 from bakeoff.probes import session
 from bakeoff.probes.contention import CpuReading
 from bakeoff.probes.rules import Rules
+from bakeoff.probes.serving import Bench
 from bakeoff.probes.session import Candidate, Outcome
 from bakeoff.probes.worker import Worker, WorkerDied
 
@@ -73,6 +75,14 @@ def test_models_of_two_engines_are_timed_in_a_process_an_engine() -> None:
     assert plain.turns.keys() <= fast.turns.keys(), "the reference takes part in every round"
     assert all(ns >= 1_000_000 for turn in plain.turns.values() for ns in turn.total_ns)
     assert os.environ.get("OMP_WAIT_POLICY") is None
+
+
+def test_start_up_is_without_what_serving_does_not_do() -> None:
+    bench = Bench(toy_served.KIT, threads=1, device="cpu")
+    begin = time.monotonic()
+    loaded = bench.load("it", run("checks"), None, ["a b c"])
+    assert 0.3 <= loaded.preparing_seconds <= loaded.answered_at - begin
+    assert loaded.answered_at - begin - loaded.preparing_seconds < 0.1
 
 
 @pytest.mark.parametrize(

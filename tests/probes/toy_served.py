@@ -32,6 +32,7 @@ class Toy:
     name: str
     engine: str
     calls: int = 0
+    checking_seconds: float = 0.0
 
     def label(self, texts: Sequence[str]) -> Any:
         self.calls += 1
@@ -68,6 +69,9 @@ def build(run: Run, prepared: str, weights: Path | None) -> Toy:
         raise NotApplicable("probe.engine=onnx cannot take it: set probe.engine=eager")
     if run.model.name.startswith("stillborn"):
         os._exit(9)
+    if run.model.name == "checks":
+        time.sleep(0.3)  # as an engine that is compared with the eager one before it serves
+        return Toy(name="checks", engine=run.probe.engine, checking_seconds=0.3)
     return Toy(name=run.model.name, engine=run.probe.engine)
 
 

@@ -104,7 +104,13 @@ def make_latency_run(name: str = "toy", *, redistributable: bool = True, **chang
 
 
 def time_together(
-    runs: Sequence[Run], folder_of: Callable[[str], Path], notify: Callable[[str], None], *, ledger: Path, seconds: float = 0.0
+    runs: Sequence[Run],
+    folder_of: Callable[[str], Path],
+    notify: Callable[[str], None],
+    write: Callable[[Record], None],
+    *,
+    ledger: Path,
+    seconds: float = 0.0,
 ) -> dict[str, Record | Exception]:
     """A session that notes itself in the ledger, and does with each Run what its name says."""
     note(ledger, f"begin {' '.join(run.run_id for run in runs)}")
@@ -118,6 +124,9 @@ def time_together(
             ACTS[act](folder_of(run.run_id))
         answers[run.run_id] = RuntimeError(f"cannot convert {CANARY}") if act == "fails" else make_record(run)
     time.sleep(seconds)
+    for answer in answers.values():
+        if isinstance(answer, Record):
+            write(answer)
     note(ledger, f"end {' '.join(run.run_id for run in runs)}")
     return answers
 

@@ -106,6 +106,7 @@ def bake_together(
     runs: Sequence[Run],
     folder_of: Callable[[str], Path],
     notify: Callable[[str], None],
+    write: Callable[[Record], None],
     *,
     machine: Machine,
     group: str | None,
@@ -113,7 +114,7 @@ def bake_together(
     """`bake_latency.bake_session`, imported where it runs."""
     from bakeoff.bake_latency import bake_session
 
-    return bake_session(runs, folder_of, notify, machine=machine, group=group)
+    return bake_session(runs, folder_of, notify, write, machine=machine, group=group)
 
 
 def check_latency(run: Run, store: Store) -> None:

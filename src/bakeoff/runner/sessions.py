@@ -18,9 +18,9 @@ from bakeoff.runner.processes import GRACE_SECONDS, STOPPED_FROM_OUTSIDE, Interr
 from bakeoff.spec import Latency, Run, hash_identity, identity
 from bakeoff.store import Locked, Store, utc_now
 
-BakeSession = Callable[[Sequence[Run], Callable[[str], Path], Notify], Mapping[str, Record | Exception]]
-"""Times Runs against each other: writes each one's files into the folder of its id, tells notices, and returns by id the
-Record, or the error that ended the Run. Must be picklable."""
+BakeSession = Callable[[Sequence[Run], Callable[[str], Path], Notify, Callable[[Record], None]], Mapping[str, Record | Exception]]
+"""Times Runs against each other: writes each one's files into the folder of its id, tells notices, hands over each Record to
+be written as soon as it is whole, and returns by id the Record, or the error that ended the Run. Must be picklable."""
 
 Tell = Callable[[Event], None]
 
@@ -102,7 +102,14 @@ def attempt(tasks: Sequence[Task], bake: BakeSession, tell: Tell, *, log: bool) 
                 _note(clear(task), mine[0], task)
             if log:
                 redirect_output(mine[0].store.folder(mine[0].run.run_id) / LOG, mine[0].run)
-            answers = bake([task.run for task in mine], mine[0].store.folder, lambda text: tell(Notice(text=text)))
+            runs, store = {task.run.run_id: task.run for task in mine}, mine[0].store
+
+            def write(record: Record) -> None:
+                if record.run_id not in runs:
+                    raise RuntimeError(f"bake answered {record.run_id}, which nobody asked")
+                store.write_record(record)
+
+            answers = bake(list(runs.values()), store.folder, lambda text: tell(Notice(text=text)), write)
         except KeyboardInterrupt:
             raise
         except BaseException as error:
@@ -110,13 +117,11 @@ def attempt(tasks: Sequence[Task], bake: BakeSession, tell: Tell, *, log: bool) 
                 fail(task, error)
             return code
         for task in mine:
-            try:
-                record = _record(answers, task)
-                task.store.write_record(record)
-            except Exception as error:
-                fail(task, error)
+            answer = answers[task.run.run_id]
+            if isinstance(answer, Exception):
+                fail(task, answer)
             else:
-                tell(finished(record, seconds=time.perf_counter() - begin))
+                tell(finished(answer, seconds=time.perf_counter() - begin))
     return code
 
 
@@ -232,11 +237,3 @@ def _note(folder: Path, first: Task, task: Task) -> None:
         with open(folder / LOG, "a", encoding="utf-8") as file:
             file.write(f"--- {utc_now()} {task.run.run_id} {task.run.title}: the log of its session is in {first.run.run_id}/{LOG}\n")
 
-
-def _record(answers: Mapping[str, Record | Exception], task: Task) -> Record:
-    answer = answers[task.run.run_id]
-    if isinstance(answer, Exception):
-        raise answer
-    if answer.run_id != task.run.run_id:
-        raise RuntimeError(f"bake answered {answer.run_id} when asked {task.run.run_id}")
-    return answer
