@@ -27,10 +27,17 @@ QUICK = ("model.training.epochs=2", "model.training.min_steps=4", "model.trainin
 TINY: dict[str, tuple[str, ...]] = {
     "majority": ("model=majority",),
     "tfidf": ("model=tfidf", "model.cv_folds=2"),
+    "frozen": ("model=frozen", "model.cv_folds=2", "longdoc.max_tokens=32"),
     "bilstm": ("model=bilstm", "model.embedding_dim=8", "model.hidden_dim=8", "model.min_count=1", *QUICK),
+    "scratch": (
+        "model=scratch",
+        *("model.width=16", "model.layers=1", "model.heads=2", "model.feed_forward=32", "model.dropout=0", "model.min_count=1"),
+        *QUICK,
+    ),
     "pretrained": ("model=pretrained", "longdoc.max_tokens=32", *QUICK),
 }
-"""Model → overrides that make it tiny; `pretrained` also needs `checkpoint_override`."""
+"""Model that learns from labels → overrides that make it tiny; those of `ON_A_CHECKPOINT` also need `checkpoint_override`."""
+ON_A_CHECKPOINT = ("frozen", "pretrained")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,7 +89,8 @@ def checkpoint(folder: Path, *, words: Sequence[str] = (*CUES, "hi", *FILLER), s
     tokeniser = Tokenizer(models.WordPiece(ids, unk_token="[UNK]"))
     tokeniser.normalizer = normalizers.BertNormalizer(lowercase=True)
     tokeniser.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    tokeniser.post_processor = processors.TemplateProcessing(single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)])
+    pair, specials = "[CLS] $A [SEP] $B:1 [SEP]:1", [("[CLS]", 2), ("[SEP]", 3)]
+    tokeniser.post_processor = processors.TemplateProcessing(single="[CLS] $A [SEP]", pair=pair, special_tokens=specials)
     if stored_limit is not None:
         tokeniser.enable_truncation(stored_limit)
         tokeniser.enable_padding(length=stored_limit)

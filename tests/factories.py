@@ -43,6 +43,64 @@ MODELS: dict[str, spec.Model] = {
         max_vocabulary=1000,
         training=TRAINING,
     ),
+    "scratch": spec.Scratch(
+        name="scratch",
+        default_longdoc=FULL,
+        precision="float32",
+        width=16,
+        layers=2,
+        heads=2,
+        feed_forward=32,
+        positions="rotary",
+        max_positions=None,
+        norm="before",
+        causal=False,
+        pooling="mean",
+        dropout=0.1,
+        vocabulary="words",
+        checkpoint=None,
+        revision=None,
+        checkpoint_fingerprint=None,
+        min_count=1,
+        max_vocabulary=1000,
+        training=TRAINING,
+        teacher=None,
+        distillation=None,
+        start=None,
+    ),
+    "frozen": spec.Frozen(
+        name="frozen",
+        default_longdoc=HEAD,
+        checkpoint="minilm-l6",
+        revision=None,
+        checkpoint_fingerprint="c" * 64,
+        precision="float32",
+        pooling="mean",
+        normalise=True,
+        c_grid=(1.0, 10.0, 100.0),
+        cv_folds=3,
+    ),
+    "zero_shot": spec.ZeroShot(
+        name="zero_shot",
+        default_longdoc=HEAD,
+        method="similarity",
+        checkpoint="minilm-l6",
+        revision=None,
+        checkpoint_fingerprint="c" * 64,
+        precision="float32",
+        template="{}",
+        descriptions={"negative": "a bad film"},
+    ),
+    "off_the_shelf": spec.OffTheShelf(
+        name="off_the_shelf",
+        default_longdoc=HEAD,
+        checkpoint="sentiment",
+        revision=None,
+        checkpoint_fingerprint="c" * 64,
+        precision="float32",
+        labels={"NEG": "negative", "POS": "positive"},
+    ),
+    "predictions": spec.Predictions(name="rules", default_longdoc=FULL, path="answers.csv", fingerprint="f" * 64),
     "pretrained": spec.Pretrained(
         name="pretrained",
         default_longdoc=HEAD,
@@ -84,8 +142,9 @@ def make_dataset(**changes: Any) -> spec.Dataset:
 
 
 def make_run(*, model: str | spec.Model = "tfidf", labels: Any = 100, seed: int = 0, dataset: spec.Dataset | None = None) -> spec.Run:
-    """A quality Run; `model` is a key of MODELS or a model, and the draw is the seed."""
+    """A quality Run; `model` is a key of MODELS or a model, and the draw is the seed. A model that reads no label gets none."""
     chosen = MODELS[model] if isinstance(model, str) else model
+    labels = 0 if isinstance(chosen, spec.BudgetZero) else labels
     return spec.Run(
         dataset=dataset or make_dataset(),
         budget=spec.Budget(labels=labels, draw=seed, order="stratified", unlabelled="none"),

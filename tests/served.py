@@ -14,7 +14,7 @@ from bakeoff.training.learn import learn
 from bakeoff.training.learned import Learned
 
 CLASSES = ("neg", "pos")
-KINDS = ("majority", "tfidf", "bilstm", "pretrained")
+KINDS = ("majority", "tfidf", "bilstm", "scratch", "pretrained")
 AWKWARD = ("", "   ", "🙂🙃", "zzzqx", "good", "bad " * 300)
 """Empty, blank, without words, unknown words, one word, far too long."""
 TINY_SIZE = {"layers": 2, "width": 16, "heads": 2, "feed_forward": 24, "vocabulary": 400, "positions": 64}
@@ -61,14 +61,15 @@ def latency(**changes: object) -> spec.Latency:
 
 
 def make_run(kind: str, checkpoint: Path | None = None, *, probe: spec.Probe | None = None, **changes: object) -> spec.Run:
-    """A Run of a tiny model; `changes` are of its model, and a pretrained one needs the folder of its checkpoint."""
+    """A Run of a tiny model; `changes` are of its model, and one over word-pieces needs the folder of its checkpoint."""
     training = dataclasses.replace(factories.TRAINING, epochs=1, min_steps=2, learning_rate=1e-2)
-    if kind in ("bilstm", "pretrained"):
+    if kind in ("bilstm", "scratch", "pretrained"):
         changes = {"training": training} | changes
-    if kind == "pretrained":
+    if kind == "pretrained" or changes.get("vocabulary") == "word_pieces":
         assert checkpoint is not None
-        name = {"checkpoint": str(checkpoint), "checkpoint_fingerprint": fingerprint.of_checkpoint(str(checkpoint), None)}
-        changes = {"default_longdoc": spec.LongDoc(strategy="head", max_tokens=32)} | name | changes
+        changes = {"checkpoint": str(checkpoint), "checkpoint_fingerprint": fingerprint.of_checkpoint(str(checkpoint), None)} | changes
+    if kind in ("scratch", "pretrained"):
+        changes = {"default_longdoc": spec.LongDoc(strategy="head", max_tokens=32)} | changes
     model = dataclasses.replace(factories.MODELS[kind], **changes)  # type: ignore[arg-type]
     return dataclasses.replace(factories.make_run(model=model, labels=40), probe=probe or latency())
 

@@ -25,7 +25,7 @@ from bakeoff.report import frame
 from bakeoff.store import RECORD, Store, default_root
 from bakery import TINY, on_table, rows, write_csv
 
-VERBS = ("run", "sweep", "report", "records", "data", "doctor")
+VERBS = ("run", "sweep", "tune", "report", "records", "data", "doctor")
 COLUMNS = [
     *("run_id", "question_id", "status", "dataset", "dataset_fingerprint", "fold", "budget", "draw", "seed", "model", "longdoc"),
     *("precision", "probe", "engine", "threads", "scenario", "batch_size", "n_fit", "n_val", "n_test", "accuracy", "macro_f1"),
@@ -134,19 +134,19 @@ def test_every_verb_has_help(bakeoff: Command) -> None:
         (["run", "modle=tfidf"], "modle is not a setting; did you mean model?"),
         (
             ["run", "-m", "seed=0,1", "model=tfidf,gru"],
-            "model=gru is not available; the choices are bert_base, bilstm, distilbert, longformer,",
+            "model=gru is not available; the choices are bert_base, bilstm, bilstm_pieces,",
         ),
         (["run", "--cfg", "job", "modle=tfidf"], "modle is not a setting; did you mean model?"),
         (["run", "--config-name", "rum"], "--config-name rum is not available; did you mean --config-name run? The choices are run"),
         (["run", "--config-dir=gone"], "--config-dir gone is no folder: check the path"),
-        (["sweep", "gone.yaml"], "gone.yaml is no sweep file; those that come with bakeoff are latency.yaml,"),
+        (["sweep", "gone.yaml"], "gone.yaml is no sweep file; those that come with bakeoff are labels.yaml,"),
         (["sweep", "starter.yaml", "model=majority", "budget.labels=few"], "budget.labels=few should be a whole number or all"),
-        (["report", "gone.yaml"], "gone.yaml is no sweep file; those that come with bakeoff are latency.yaml,"),
+        (["tune", "gone.yaml"], "gone.yaml is no sweep file; those that come with bakeoff are labels.yaml,"),
+        (["report", "gone.yaml"], "gone.yaml is no sweep file; those that come with bakeoff are labels.yaml,"),
         (["records", "foo=1"], "foo is not a column; did you mean fold?"),
         (
             ["data", "movvie"],
-            "dataset=movvie is not available; did you mean dataset=movie? "
-            "The choices are books, csv, folder, movie, newsgroups, reuters52, reuters8",
+            "dataset=movvie is not available; did you mean dataset=movie? The choices are ag_news, banking77, books, csv, folder, hub,",
         ),
     ],
 )
@@ -165,6 +165,8 @@ def test_a_mistake_is_one_sentence_and_exit_code_2(bakeoff: Command, here: Path,
         (["records", "foo"], "'foo' should be COLUMN=VALUE"),
         (["sweep", "starter.yaml", "--executor", "ray"], "'ray' is not one of 'local', 'inprocess'"),
         (["sweep", "starter.yaml", "--slots", "0"], "Invalid value for '--slots'"),
+        (["tune"], "Missing argument 'SWEEP.yaml'"),
+        (["tune", "starter.yaml", "--trials", "0"], "Invalid value for '--trials'"),
         (["records", "--format", "xml"], "'xml' is not one of 'table', 'csv', 'json'"),
     ],
 )
@@ -212,7 +214,7 @@ def test_a_run_prints_its_records_path_last_and_is_baked_once(bakeoff: Command, 
 
 def test_a_recorded_run_needs_no_check(bakeoff: Command, table: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     first = bakeoff("run", *table, "model=majority")
-    monkeypatch.setattr(run_command, "check", lambda run: pytest.fail("asked about data of a recorded Run"))
+    monkeypatch.setattr(run_command, "check_run", lambda run, store: pytest.fail("asked about data of a recorded Run"))
     assert bakeoff("run", *table, "model=majority").out == first.out
 
 
@@ -240,10 +242,10 @@ def test_a_run_that_fails_is_exit_code_1_and_named(bakeoff: Command, here: Path,
 def test_data_that_changes_between_check_and_bake_fails_that_job_only(
     bakeoff: Command, tmp_path: Path, table: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def meanwhile(run: object) -> None:
+    def meanwhile(run: object, store: object) -> None:
         (tmp_path / "pool.csv").unlink(missing_ok=True)
 
-    monkeypatch.setattr(run_command, "check", meanwhile)
+    monkeypatch.setattr(run_command, "check_run", meanwhile)
     done = bakeoff("run", *table, "model=majority")
     assert (done.code, done.out) == (1, "")
     missing = f"dataset.path={tmp_path / 'pool.csv'} does not exist: give the path of a file, or of a folder with one folder a class"

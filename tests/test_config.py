@@ -9,18 +9,29 @@ from pathlib import Path
 import pytest
 import yaml
 
-from bakeoff import config
+from bakeoff import config, tuning
 from bakeoff.config import Composer, find_sweep, load_sweep, machine_of, parse, quoted
 from bakeoff.errors import BakeoffError, ConfigError, DataError, NotApplicable, UnknownSetting
 from bakeoff.spec import LongDoc
 from bakeoff.sweep import Sweep
+from bakeoff.sweep_file import as_text
 from bakery import on_table, rows, write_csv
 
 ROOT = Path(__file__).parents[1]
 CONF = sorted(file for file in (ROOT / "conf").rglob("*.yaml") if file.name != "prices.yaml")
 SIZES = ("bert_base", "distilbert", "longformer", "modernbert", "roberta_base")
-MODELS = "bert_base, bilstm, distilbert, longformer, majority, modernbert, pretrained, roberta_base, tfidf"
+MODELS = (
+    "bert_base, bilstm, bilstm_pieces, deberta_v3, decoder, distilbert, distilled, distilled_bilstm, frozen, longformer, majority, "
+    "modernbert, off_the_shelf, predictions, pretrained, pretrained_mlm, roberta_base, scratch, scratch_mlm, tfidf, zero_shot"
+)
+HUB = ("ag_news", "banking77", "hub", "imdb", "newsgroups_raw", "rotten_tomatoes", "sst2")
 SWEEPS = sorted((ROOT / "sweeps").glob("*.yaml"))
+BESIDE = {
+    ("model", "deberta_v3"): [f"model.revision={'0' * 40}"],
+    ("probe", "pretrain"): ["model=scratch"],
+    ("model", "pretrained_mlm"): ["probe=pretrain"],
+}
+"""What a file is composed with, where it goes with no tfidf or no quality."""
 HEAD, FULL = LongDoc(strategy="head", max_tokens=256), LongDoc(strategy="full", max_tokens=None)
 
 
@@ -40,9 +51,19 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @functools.cache
-def loaded(file: Path) -> Sweep:
+def loaded(file: Path, *overrides: str) -> Sweep:
     """A sweep that comes with bakeoff; composing its cells takes seconds."""
-    return load_sweep(file)
+    return load_sweep(file, overrides)
+
+
+@pytest.fixture(scope="session")
+def own_data(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """What the command line adds to a sweep over a table of one's own."""
+    return f"dataset.path={quoted(str(write_csv(tmp_path_factory.mktemp('data') / 'own.csv', rows(30))))}"
+
+
+def added(file: Path, own_data: str) -> tuple[str, ...]:
+    return (own_data,) if file.name == "published_mr.yaml" else ()
 
 
 def run(*overrides: str) -> object:
@@ -58,8 +79,8 @@ def identity(*overrides: str) -> str:
 
 def test_no_file_is_forgotten() -> None:
     """Raise these counts with the file that you add, and see that the tests below reach it."""
-    assert len(CONF) == 25
-    assert len(SWEEPS) == 4
+    assert len(CONF) == 45
+    assert len(SWEEPS) == 8
 
 
 @pytest.mark.parametrize("file", CONF, ids=lambda file: str(file.relative_to(ROOT / "conf")))
@@ -69,7 +90,7 @@ def test_every_configuration_composes(file: Path, tmp_path: Path, table: list[st
         job = Composer(config_name=name).job([])
         assert (job.run.dataset.name, job.run.model.kind, job.run.seed) == ("movie", "tfidf", 0)
         return
-    overrides = [f"{group}={name}"]
+    overrides = [f"{group}={name}", *BESIDE.get((group, name), [])]
     if (group, name) == ("dataset", "csv"):
         overrides = table
     elif (group, name) == ("dataset", "folder"):
@@ -77,8 +98,16 @@ def test_every_configuration_composes(file: Path, tmp_path: Path, table: list[st
             (tmp_path / "reviews" / label).mkdir(parents=True)
             (tmp_path / "reviews" / label / "1.txt").write_text(f"a {label} one")
         overrides.append(f"dataset.path={quoted(str(tmp_path / 'reviews'))}")
+    elif group == "dataset" and name in HUB:  # whose revision is nowhere verified, so that a command names it
+        overrides += [f"dataset.revision={'0' * 40}", "dataset.hub=owner/hub", "dataset.text=t", "dataset.label=l"]
+        with pytest.raises(DataError, match=r"is on the hub and needs its commit: set dataset.revision=<40 hex digits>"):
+            Composer().job([overrides[0], *overrides[2:]])
     elif group == "longdoc" and name.startswith("head"):
         overrides.append("model=pretrained")
+    elif group == "model" and name in ("zero_shot", "off_the_shelf", "predictions"):
+        (tmp_path / "answers.csv").write_text("row_id,label\n")
+        own = {"off_the_shelf": ["model.checkpoint=minilm-l6"], "predictions": [f"model.path={quoted(str(tmp_path / 'answers.csv'))}"]}
+        overrides += ["budget.labels=0", *own.get(name, [])]
     elif group == "model" and name in SIZES:  # an architecture without its weights can only be timed
         overrides.append("probe=latency")
     job = Composer().job(overrides)
@@ -98,8 +127,8 @@ def test_every_file_is_short_and_has_values_only() -> None:
 
 
 @pytest.mark.parametrize("file", SWEEPS, ids=lambda file: file.name)
-def test_every_sweep_loads_and_is_flat(file: Path) -> None:
-    sweep = loaded(file)
+def test_every_sweep_loads_and_is_flat(file: Path, own_data: str) -> None:
+    sweep = loaded(file, *added(file, own_data))
     plain = yaml.safe_load(file.read_text())
     assert sweep.name == plain["name"] == file.stem
     assert sweep.description == plain["description"]
@@ -112,24 +141,24 @@ def test_every_sweep_loads_and_is_flat(file: Path) -> None:
 
 
 @pytest.mark.parametrize("file", SWEEPS, ids=lambda file: file.name)
-def test_every_sweep_is_one_of_weights_and_biases_too(file: Path) -> None:
+def test_every_sweep_is_one_of_weights_and_biases_too(file: Path, own_data: str) -> None:
     """What a W&B agent would call composes to the very Runs that `bakeoff sweep` bakes."""
     from wandb.sdk.launch.sweeps.utils import create_sweep_command, create_sweep_command_args
 
     plain = yaml.safe_load(file.read_text())
     assert plain["method"] == "grid"
     grid = {key: each["values"] if "values" in each else [each["value"]] for key, each in plain["parameters"].items()}
-    called = set()
+    called, composer = set(), Composer()
     for values in itertools.product(*grid.values()):
         command = create_sweep_command(copy.deepcopy(plain["command"]))
         arguments = create_sweep_command_args({"args": {key: {"value": value} for key, value in zip(grid, values, strict=True)}})
         words = [word for each in command for word in (arguments["args_no_hyphens"] if each == "${args_no_hyphens}" else [each])]
         assert words[:2] == ["bakeoff", "run"]
         try:
-            called.add(Composer().job(words[2:]).run.run_id)
+            called.add(composer.cell([*words[2:], *added(file, own_data)]).run.run_id)
         except NotApplicable:
             continue
-    assert called == {run.run_id for run in loaded(file).runs}
+    assert called == {run.run_id for run in loaded(file, *added(file, own_data)).runs}
 
 
 def test_the_starter() -> None:
@@ -138,6 +167,64 @@ def test_the_starter() -> None:
     assert {run.model.kind for run in sweep.runs} == {"majority", "tfidf", "bilstm", "pretrained"}
     assert {run.dataset.name for run in sweep.runs} == {"movie"}
     assert {run.probe.threads for run in sweep.runs} == {1}
+
+
+def test_a_cell_is_the_job_that_its_overrides_compose() -> None:
+    composer = Composer()
+    for rest in (["model=tfidf"], ["model=bilstm", "budget.labels=100"], ["model=tfidf", "budget.draw=7"]):
+        for seed in ("seed=0", "seed=3", "seed=1"):
+            assert composer.cell([*rest, seed]) == Composer().job([*rest, seed])
+    assert composer.cell(["seed=2", "model=tfidf"]).run.seed == 2
+    for mistake in (["model=tfidf", "seed=x"], ["model=tfidf", "seed=01"], ["modle=tfidf", "seed=1"]):
+        with pytest.raises(ConfigError) as raised:
+            composer.cell(mistake)
+        with pytest.raises(ConfigError) as expected:
+            Composer().job(mistake)
+        assert str(raised.value) == str(expected.value)
+
+
+def test_the_field_at_every_budget() -> None:
+    sweep = loaded(ROOT / "sweeps" / "labels.yaml")
+    assert len(sweep.cells) == 330
+    without_labels = {run.model.name for run in sweep.runs if run.budget.labels == 0}
+    assert without_labels == {"zero_shot"}
+    trained = {(run.model.name, run.budget.labels) for run in sweep.runs} - {("zero_shot", 0)}
+    assert len(trained) == 10 * 5
+    assert len(sweep.runs) == 51 * 5
+    assert {run.budget.draw for run in sweep.runs} == set(range(5))
+    assert all("budget.labels=" in (cell.reason or "budget.labels=") for cell in sweep.cells)
+
+
+def test_a_sweep_over_ones_own_data_asks_for_it() -> None:
+    with pytest.raises(ConfigError, match=r"^dataset\.path is missing: set dataset\.path=…$"):
+        load_sweep(ROOT / "sweeps" / "published_mr.yaml")
+
+
+# What tuning may try.
+
+TUNED = [file for file in CONF if file.parent.name == "model" and "tune:" in file.read_text()]
+
+
+@pytest.mark.parametrize("file", TUNED, ids=lambda file: file.stem)
+def test_every_value_that_tuning_may_try_is_one_that_the_model_takes(file: Path) -> None:
+    beside = [f"model={file.stem}", *BESIDE.get(("model", file.stem), [])]
+    timed = ["probe=latency"] if file.stem in SIZES else []
+    job = Composer().job([*beside, *timed])
+    listed = {f"model.{key}": values for key, values in yaml.safe_load(file.read_text())["tune"].items() if values is not None}
+    assert listed.keys() <= job.space.keys()
+    assert 6 <= tuning.size(job.space) <= 100
+    for key, values in job.space.items():
+        assert key not in listed or len(listed[key]) == len(values), f"{key}: the default is among the values"
+        for value in values[1:]:
+            other = Composer().job([*beside, *timed, f"{key}={as_text(value)}"]).run
+            assert other.model != job.run.model
+            assert timed or other.run_id != job.run.run_id
+
+
+def test_every_model_that_is_trained_may_be_tuned() -> None:
+    quiet = {"majority", "zero_shot", "off_the_shelf", "predictions"}
+    spaces = {file.stem for file in CONF if file.parent.name == "model" and file.stem not in quiet} - {file.stem for file in TUNED}
+    assert all("defaults:" in (ROOT / "conf" / "model" / f"{name}.yaml").read_text() for name in spaces), spaces
 
 
 # What is left open.
@@ -298,7 +385,7 @@ def test_a_users_file_that_is_no_yaml(elsewhere: Path) -> None:
 
 # Mistakes.
 
-KINDS = "bilstm, majority, pretrained, tfidf"
+KINDS = "bilstm, frozen, majority, off_the_shelf, predictions, pretrained, scratch, tfidf, zero_shot"
 EXISTING = "give the path of a file, or of a folder with one folder a class"
 QUOTING = "(put a value with spaces or punctuation in quotes: KEY='\"a b\"')"
 MANY = "lists several values: `bakeoff run -m` runs each of them, without -m choose one"
@@ -332,7 +419,7 @@ MISTAKES: list[tuple[list[str], type[BakeoffError], str]] = [
     (["~seed"], ConfigError, "seed=None should be a whole number"),
     (["~machine"], ConfigError, "machine is missing: choose one with machine=…"),
     (["budget.labels=many"], ConfigError, "budget.labels=many should be a whole number or all"),
-    (["budget.labels=0"], NotApplicable, "budget.labels=0 should be at least 1, or all"),
+    (["budget.labels=0"], NotApplicable, "budget.labels=0 leaves tfidf nothing to learn from: give it labels, or choose model=zero_shot"),
     (["budget=1000"], ConfigError, "budget=1000 is not available; the choices are default"),
     (["longdoc=full", "longdoc.max_tokens=12"], NotApplicable, "longdoc.max_tokens=12 needs longdoc=head: full reads the whole document"),
     (["longdoc.max_tokens=2"], NotApplicable, "longdoc.max_tokens=2 should be at least 3 (one token between two special ones)"),
@@ -437,7 +524,7 @@ def test_a_setting_that_would_change_nothing_is_refused(overrides: list[str], me
         ),
         (["dataset.split=official"], "dataset.split=official needs dataset.test_path=FILE with the official test rows"),
         (["dataset.metric=f1"], "dataset.metric=f1 should be one of auto, accuracy, macro_f1"),
-        (["dataset.format=xlsx"], "dataset.format=xlsx should be one of csv, tsv, jsonl, folder, orange, movie"),
+        (["dataset.format=xlsx"], "dataset.format=xlsx should be one of csv, tsv, jsonl, folder, orange, movie, hub"),
     ],
 )
 def test_a_mistake_about_ones_own_table(table: list[str], overrides: list[str], message: str) -> None:

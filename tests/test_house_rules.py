@@ -23,10 +23,13 @@ MAY: dict[str, tuple[set[str], set[str]]] = {
     "convert": ({"spec"}, set()),
     "fingerprint": (set(), set()),
     "sweep": ({"spec"}, set()),
-    "record": ({"spec", "convert"}, set()),
+    "serving_facts": (set(), set()),
+    "record": ({"spec", "convert", "serving_facts"}, set()),
     "store": ({"spec", "record"}, set()),
     "provenance": ({"spec", "record"}, set()),
-    "config": ({"spec", "convert", "resolve", "sweep"}, {"hydra", "omegaconf"}),
+    "sweep_file": ({"convert"}, set()),
+    "tuning": ({"spec", "convert", "record", "sweep"}, set()),
+    "config": ({"spec", "convert", "resolve", "sweep", "sweep_file", "tuning"}, {"hydra", "omegaconf"}),
     "resolve": ({"fingerprint", "provenance"}, set()),
     "data": ({"spec", "fingerprint", "data"}, {"datasets", "transformers", "torch"}),
     "models": ({"spec", "models"}, {"torch", "transformers", "sklearn"}),
@@ -34,7 +37,7 @@ MAY: dict[str, tuple[set[str], set[str]]] = {
     "probes": ({"spec", "record", "data", "models", "probes"}, {"torch", "sklearn"}),
     "tracking": ({"spec", "record"}, {"wandb"}),
     "runner": ({"spec", "record", "store", "sweep", "runner"}, {"ray"}),
-    "report": ({"spec", "record", "store", "sweep", "convert", "report"}, {"pandas", "matplotlib"}),
+    "report": ({"spec", "record", "store", "sweep", "convert", "tuning", "report"}, {"pandas", "matplotlib"}),
     "commands": (set(), {"hydra"}),
     "bake": (set(), {"torch"}),
     "bake_latency": (set(), set()),
@@ -42,7 +45,20 @@ MAY: dict[str, tuple[set[str], set[str]]] = {
 }
 FREE = {"bake", "bake_latency", "cli", "commands"}
 """They may use every room."""
-WITHOUT_PACKAGES = {"identity", "recipes", "kinds", "fits", "spec", "errors", "convert", "fingerprint", "sweep", "record", "store"}
+WITHOUT_PACKAGES = {
+    "identity",
+    "recipes",
+    "kinds",
+    "fits",
+    "spec",
+    "errors",
+    "convert",
+    "fingerprint",
+    "sweep",
+    "record",
+    "serving_facts",
+    "store",
+}
 """Rooms of the standard library alone."""
 
 

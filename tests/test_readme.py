@@ -142,7 +142,7 @@ def test_a_bakeoff_command_of_the_documents_parses_and_composes(command: Command
         overrides = [word for word in words if "=" in word]
         for job in config.expand(overrides) if "-m" in words else [overrides]:
             config.Composer().job(job)
-    elif verb == "sweep":
+    elif verb in ("sweep", "tune"):
         assert runs_of(str(context.params["file"]), tuple(context.params["overrides"] or ()))
     elif verb == "report":
         files, overrides = split_words(context.params["arguments"])

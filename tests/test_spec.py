@@ -11,7 +11,12 @@ from bakeoff import identity as identities
 from bakeoff.errors import ConfigError, NotApplicable, UnknownSetting
 
 GOLDEN = {"majority": "4ef1816ee960", "tfidf": "350367a4d897", "bilstm": "62f21cde4f73", "pretrained": "23d23a0dc34f"}
+GOLDEN |= {"zero_shot": "6d78e3d99f24", "off_the_shelf": "0ba587caa744", "predictions": "f82ac1e3a14c"}
+GOLDEN |= {"frozen": "b425545d2ef3", "scratch": "188e40e31b2e"}
 """Published ids. One that changes needs a raised `recipe`, or a new field that is `neutral`, not a new golden id."""
+
+KINDS = "bilstm, frozen, majority, off_the_shelf, predictions, pretrained, scratch, tfidf, zero_shot"
+NO_LABELS = "budget.labels=0 leaves tfidf nothing to learn from: give it labels, or choose model=zero_shot"
 
 
 @pytest.mark.parametrize("kind", spec.MODEL_KINDS)
@@ -135,10 +140,22 @@ def test_a_whole_number_where_a_float_belongs_is_the_same_question() -> None:
         ("budget", "labels", "many", ConfigError, "budget.labels=many should be a whole number or all"),
         ("budget", "labels", True, ConfigError, "budget.labels=True should be a whole number or all"),
         ("budget", "labels", 2.5, ConfigError, "budget.labels=2.5 should be a whole number or all"),
-        ("budget", "labels", 0, NotApplicable, "budget.labels=0 should be at least 1, or all"),
+        (
+            "budget",
+            "labels",
+            0,
+            NotApplicable,
+            NO_LABELS,
+        ),
         ("budget", "order", "sorted", ConfigError, "budget.order=sorted should be one of stratified, random"),
         ("longdoc", "max_tokens", 10, NotApplicable, "longdoc.max_tokens=10 needs longdoc=head: full reads the whole document"),
-        ("model", "kind", "bert", ConfigError, "model.kind=bert should be one of bilstm, majority, pretrained, tfidf"),
+        (
+            "model",
+            "kind",
+            "bert",
+            ConfigError,
+            f"model.kind=bert should be one of {KINDS}",
+        ),
         ("model", "c_grid", [0.0], NotApplicable, "model.c_grid should list at least one number above 0"),
         ("model", "sublinear_tf", "yes", ConfigError, "model.sublinear_tf=yes should be true or false"),
         ("dataset", "text", None, NotApplicable, "dataset.text is empty: name the column that holds the text"),
@@ -172,7 +189,7 @@ def test_no_number_is_no_learning_rate(value: object) -> None:
         convert.build_run(plain)
 
 
-@pytest.mark.parametrize("model", spec.MODEL_KINDS)
+@pytest.mark.parametrize("model", [kind for kind in spec.MODEL_KINDS if kind != "predictions"])
 def test_an_untrained_latency_run_asks_about_the_architecture_alone(model: str) -> None:
     run = factories.make_latency_run(model=model)
     same = [
@@ -180,10 +197,10 @@ def test_an_untrained_latency_run_asks_about_the_architecture_alone(model: str) 
         dataclasses.replace(run, budget=dataclasses.replace(run.budget, labels=10, draw=3, order="random")),
         dataclasses.replace(run, model=dataclasses.replace(run.model, name="another name")),
     ]
-    if isinstance(run.model, spec.BiLstm | spec.Pretrained):
+    if isinstance(run.model, spec.Neural):
         training = dataclasses.replace(run.model.training, learning_rate=1e-3, epochs=9)
         same.append(dataclasses.replace(run, model=dataclasses.replace(run.model, training=training)))
-    if isinstance(run.model, spec.BiLstm):
+    if isinstance(run.model, spec.BiLstm | spec.Scratch):
         same.append(dataclasses.replace(run, model=dataclasses.replace(run.model, dropout=0.0)))
     if isinstance(run.model, spec.Tfidf):
         same.append(dataclasses.replace(run, model=dataclasses.replace(run.model, c_grid=(3.0,), cv_folds=9)))
@@ -201,6 +218,12 @@ def test_an_untrained_latency_run_asks_about_the_architecture_alone(model: str) 
         ("bilstm", {"pooling": "mean"}),
         ("bilstm", {"precision": "bfloat16"}),
         ("bilstm", {"max_vocabulary": 10}),
+        ("bilstm", {"directions": "forward"}),
+        ("scratch", {"width": 32}),
+        ("scratch", {"positions": "none"}),
+        ("scratch", {"norm": "after"}),
+        ("scratch", {"causal": True}),
+        ("scratch", {"vocabulary": "word_pieces", "checkpoint": "minilm-l6", "checkpoint_fingerprint": "d" * 64}),
         ("pretrained", {"checkpoint_fingerprint": "d" * 64}),
         ("pretrained", {"precision": "bfloat16"}),
         ("pretrained", {"pooling": "max"}),
@@ -238,6 +261,34 @@ def test_trained_weights_are_of_a_budget_a_seed_and_a_recipe() -> None:
         dataclasses.replace(run, model=dataclasses.replace(run.model, training=training)),
     ]
     assert len({run.run_id, *(other.run_id for other in others)}) == 4
+
+
+def test_answers_from_a_file_cannot_be_timed() -> None:
+    with pytest.raises(ValueError, match=r"^probe=latency means nothing to rules, whose answers stand in a file"):
+        factories.make_latency_run(model="predictions")
+
+
+def test_what_a_model_is_told_of_the_classes_is_its_own_and_the_datasets_copy_is_not() -> None:
+    run = factories.make_run(model="zero_shot")
+    assert isinstance(run.model, spec.ZeroShot)
+    told = factories.make_dataset(label_descriptions={"negative": "a bad film"})
+    assert dataclasses.replace(run, dataset=told).run_id == run.run_id
+    assert dataclasses.replace(run, model=dataclasses.replace(run.model, descriptions={})).run_id != run.run_id
+
+
+def test_a_pretraining_run_is_named_by_its_own_training_and_a_student_by_its_start() -> None:
+    quality = factories.make_run(model="scratch", labels=1000, seed=3)
+    probe = spec.Pretrain(threads=1, mask_fraction=0.15, training=factories.TRAINING)
+    start = dataclasses.replace(quality, probe=probe)
+    assert start.run_id == "cdb55bff2a18"
+    slower = dataclasses.replace(factories.TRAINING, learning_rate=1e-5)
+    unread = dataclasses.replace(quality.model, training=slower)  # type: ignore[arg-type]
+    assert dataclasses.replace(start, model=unread).run_id == start.run_id
+    other = dataclasses.replace(start, probe=dataclasses.replace(probe, training=slower))
+    assert other.run_id != start.run_id
+    student = dataclasses.replace(quality, start=start)
+    assert student.run_id == "38fb9fdfe9c0"
+    assert len({quality.run_id, student.run_id, dataclasses.replace(quality, start=other).run_id}) == 3
 
 
 def test_two_machines_have_two_answers_to_one_question() -> None:

@@ -57,9 +57,11 @@ def test_its_tokeniser_is_the_file_that_shipped_with_it(minilm: Path) -> None:
     shipped = Tokenizer.from_file(str(minilm / "tokenizer.json"))
     shipped.no_truncation()
     shipped.no_padding()
-    texts = [*prepared("movie").test.texts[:500], "Ünïcödé – 漢字 🙂", " [MASK] [SEP] ", "a\tb\nc"]
+    texts = [*prepared("movie").test.texts[:500], "Ünïcödé – 漢字 🙂", "a\tb\nc"]
     ours = CheckpointTokeniser(minilm).encode(texts)
     assert [ids.tolist() for ids in ours] == [shipped.encode(text, add_special_tokens=False).ids for text in texts]
+    (ids,) = CheckpointTokeniser(minilm).encode([" [MASK] [SEP] "])
+    assert ids.tolist() == shipped.encode("[ mask ] [ sep ]", add_special_tokens=False).ids  # text, and no special tokens
 
 
 @pytest.mark.parametrize(

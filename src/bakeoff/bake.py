@@ -8,9 +8,9 @@ import resource
 import shlex
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -19,15 +19,17 @@ import pyarrow.parquet as pq
 import yaml
 
 from bakeoff import record as records
-from bakeoff.data import audit, budget, dataset
+from bakeoff.data import audit, budget, dataset, unlabelled
 from bakeoff.data.budget import Spent
 from bakeoff.data.dataset import Prepared, Rows
-from bakeoff.errors import ConfigError
+from bakeoff.data.unlabelled import Unlabelled
+from bakeoff.errors import ConfigError, DataError
 from bakeoff.identity import to_plain
-from bakeoff.probes import cost, quality
+from bakeoff.probes import cost, quality, stated
 from bakeoff.provenance import machine_facts
 from bakeoff.record import DataFacts, Diagnostic, Finding, Provenance, Record, Size, SplitQuality, TrainingFacts
-from bakeoff.spec import Machine, Majority, Neural, Run
+from bakeoff.runner.needs import MODEL
+from bakeoff.spec import Machine, Majority, Neural, Pretrain, Run
 from bakeoff.store import Store, utc_now, write_atomically
 from bakeoff.tracking import Mirror
 from bakeoff.training.learn import learn
@@ -38,10 +40,21 @@ Write = Callable[[Record], object]
 Device = Literal["cpu", "cuda"]
 
 
-def bake(run: Run, folder: Path, notify: Notify, write: Write, *, machine: Machine, code: Provenance, group: str | None = None) -> Record:
+def bake(
+    run: Run,
+    folder: Path,
+    notify: Notify,
+    write: Write,
+    *,
+    machine: Machine,
+    code: Provenance,
+    group: str | None = None,
+    needed: frozenset[str] = frozenset(),
+) -> Record:
     """Answer one Run: write its files into `folder`, hand its Record to `write`, and only then end the W&B mirror.
 
-    `code` is what was loaded when the command began, since a long sweep may outlive an edit. Raises DataError or
+    `code` is what was loaded when the command began, since a long sweep may outlive an edit. `needed` are the ids of Runs
+    that others are built from: their weights are kept whatever `machine.keep_weights` says. Raises DataError or
     ConfigError for what the user can mend; any other exception is a fault.
     """
     started_at = utc_now()
@@ -51,12 +64,15 @@ def bake(run: Run, folder: Path, notify: Notify, write: Write, *, machine: Machi
     mirror = Mirror.start(run, machine=machine, root=folder.parent, group=group, notify=notify)
     try:
         prepared = dataset.prepare(run.dataset)
-        spent = budget.spend(prepared.pool, run.budget, validation=isinstance(run.model, Neural))
-        learned = learn(run, prepared, spent, device=device, log=mirror.log)
+        spent = budget.spend(prepared.pool, run.budget, validation=run.keeps_validation)
+        judged = on_validation(prepared, spent) if run.is_trial else prepared
+        texts = unlabelled.read(run.budget, run.dataset, prepared, spent)
+        needs = weights_of_needs(run, Store(folder.parent))
+        learned = learn(run, judged, spent, device=device, log=mirror.log, unlabelled=texts.documents, needs=needs)
         write_history(folder / "history.csv", learned.history)
-        finite = bool(np.isfinite(learned.test).all())
-        scores = score(prepared, spent, learned) if finite else {}
-        if finite:
+        finite = learned.finite
+        scores = score(run, judged, spent, learned) if finite else {}
+        if finite and learned.test is not None and not run.is_trial:
             write_predictions(folder / "predictions.parquet", prepared, learned.test)
         answer = Record(
             schema_version=records.SCHEMA_VERSION,
@@ -67,22 +83,26 @@ def bake(run: Run, folder: Path, notify: Notify, write: Write, *, machine: Machi
             finished_at=utc_now(),
             run=run,
             machine=machine_facts(device=device, gpu=gpu),
-            data=data_facts(run, prepared, spent, learned),
-            training=training_facts(run, prepared, learned, scores.get("test")),
+            data=data_facts(run, prepared, spent, learned, texts),
+            training=training_facts(run, judged, learned, scores),
             quality=scores,
-            size=Size(
+            size=None
+            if learned.from_file is not None
+            else Size(
                 parameters_total=learned.parameters_total,
                 parameters_trainable=learned.parameters_trainable,
                 parameters_embedding=learned.parameters_embedding,
                 bytes=learned.bytes,
                 flops_per_document=cost.flops_per_document(run, lengths_tokens=learned.lengths_tokens, n_classes=len(prepared.classes)),
             ),
+            stated=None if learned.from_file is None else stated.summarise(learned.from_file),
             provenance=code,
         )
-        if finite and machine.keep_weights in ("all", "best"):
-            learned.save(folder / "model")
-        if finite and machine.keep_weights == "best":
-            keep_best(answer, Store(folder.parent))
+        pretrained = isinstance(run.probe, Pretrain)  # its weights are its answer
+        if finite and (machine.keep_weights in ("all", "best") or run.run_id in needed or pretrained):
+            learned.save(folder / MODEL)
+        if finite and machine.keep_weights == "best" and not pretrained:
+            keep_best(answer, Store(folder.parent), needed)
         write(answer)
     except BaseException as error:
         mirror.fail(type(error).__name__)
@@ -102,56 +122,83 @@ def choose_device(machine: Machine) -> tuple[Device, str | None]:
     return device, torch.cuda.get_device_name() if device == "cuda" else None
 
 
-def score(prepared: Prepared, spent: Spent, learned: Learned) -> dict[str, SplitQuality]:
-    """Quality of every split that has rows: test, test without contaminated rows, validation."""
+def on_validation(prepared: Prepared, spent: Spent) -> Prepared:
+    """The dataset as a trial sees it: its validation rows stand where the test rows were, so that no model meets a test row."""
+    rows = prepared.pool.take(spent.validation)
+    return dataclasses.replace(prepared, test=rows, contaminated=np.zeros(len(rows), dtype=bool))
+
+
+def score(run: Run, prepared: Prepared, spent: Spent, learned: Learned) -> dict[str, SplitQuality]:
+    """Quality of every split that has rows: test, test without contaminated rows, validation; of a trial validation alone."""
+    if learned.test is None:
+        return {}
     pool, test, classes = prepared.pool, prepared.test, prepared.classes
-    fit_labels = pool.labels[spent.fit]
-    scores = {"test": quality.score(test.labels, learned.test, classes, fit_labels=fit_labels)}
+    fit_labels = pool.labels[spent.fit] if len(spent.fit) else pool.labels  # without labels the pool tells which class is largest
+    known = learned.from_file is None or learned.from_file.has_probabilities
+    if run.is_trial:
+        return {"validation": quality.score(test.labels, learned.test, classes, fit_labels=fit_labels)}
+    scores = {"test": quality.score(test.labels, learned.test, classes, fit_labels=fit_labels, with_probabilities=known)}
     clean = ~prepared.contaminated
     if prepared.contaminated.any() and clean.any():
-        scores["test_uncontaminated"] = quality.score(test.labels[clean], learned.test[clean], classes, fit_labels=fit_labels)
+        scores["test_uncontaminated"] = quality.score(
+            test.labels[clean], learned.test[clean], classes, fit_labels=fit_labels, with_probabilities=known
+        )
     if learned.validation is not None:
         labels = pool.labels[spent.validation]
         scores["validation"] = quality.score(labels, learned.validation, classes, fit_labels=fit_labels)
     return scores
 
 
-def data_facts(run: Run, prepared: Prepared, spent: Spent, learned: Learned) -> DataFacts:
-    """What the Run saw."""
-    ids = prepared.pool.row_ids
-    subsets = {"fit": (ids[i] for i in spent.fit), "validation": (ids[i] for i in spent.validation), "test": prepared.test.row_ids}
+def data_facts(run: Run, prepared: Prepared, spent: Spent, learned: Learned, texts: Unlabelled) -> DataFacts:
+    """What the Run saw; pretraining reads the budget's texts and spends none of its labels."""
+    pretrains = learned.test is None
+    ids, tested = prepared.pool.row_ids, () if run.is_trial or pretrains else prepared.test.row_ids
+    subsets = {"fit": (ids[i] for i in spent.fit), "validation": (ids[i] for i in spent.validation), "test": tested}
     findings = audit.audit(prepared, lengths=learned.lengths_tokens, max_tokens=run.longdoc.max_tokens)
     return DataFacts(
         revision=run.dataset.fingerprint,
         classes=prepared.classes,
         primary_metric=prepared.primary_metric,
         n_pool=len(prepared.pool),
-        n_fit=len(spent.fit),
-        n_val=len(spent.validation),
-        n_test=len(prepared.test),
+        n_fit=0 if pretrains else len(spent.fit),
+        n_val=0 if pretrains else len(spent.validation),
+        n_test=len(tested),
+        n_transfer=learned.n_transfer,
         subset_hashes={name: subset_hash(rows) for name, rows in subsets.items()},
-        truncated_fraction=float(learned.truncated.mean()),
+        truncated_fraction=float(learned.truncated.mean()) if len(learned.truncated) else None,
         length_tokens=audit.length_percentiles(learned.lengths_tokens),
-        audit=(*(Finding(**dataclasses.asdict(finding)) for finding in findings), *unseen_classes(prepared, spent)),
+        audit=(
+            *(Finding(**dataclasses.asdict(finding)) for finding in findings),
+            *(() if pretrains else unseen_classes(prepared, spent)),
+            *repeated_texts(texts),
+        ),
     )
 
 
 def unseen_classes(prepared: Prepared, spent: Spent) -> tuple[Finding, ...]:
     """The finding that a budget holds no label of some classes, which no model can then answer."""
-    absent = len(prepared.classes) - len(np.unique(prepared.pool.labels[spent.fit]))
+    absent = len(prepared.classes) - len(np.unique(prepared.pool.labels[spent.fit])) if len(spent.fit) else 0
     message = f"{absent} of {len(prepared.classes)} classes have no label to learn from in this budget"
     return (Finding(code="unseen_class", count=absent, message=message),) if absent else ()
 
 
-def training_facts(run: Run, prepared: Prepared, learned: Learned, test: SplitQuality | None) -> TrainingFacts:
+def repeated_texts(texts: Unlabelled) -> tuple[Finding, ...]:
+    """The finding that a file of unlabelled texts repeats some that judge, and so gives something away."""
+    message = f"{texts.left_out} unlabelled texts were left out, since they repeat test or validation texts, or nearly"
+    return (Finding(code="unlabelled_left_out", count=texts.left_out, message=message),) if texts.left_out else ()
+
+
+def training_facts(run: Run, prepared: Prepared, learned: Learned, scores: Mapping[str, SplitQuality]) -> TrainingFacts:
     """How fitting went, and what looks wrong about it."""
     diagnostics: list[Diagnostic] = []
-    learning_rate = run.model.training.learning_rate if isinstance(run.model, Neural) else None
-    if test is None:
+    learns = run.probe if isinstance(run.probe, Pretrain) else run.model
+    learning_rate = learns.training.learning_rate if isinstance(learns, Neural | Pretrain) else None
+    split: Literal["test", "validation"] = "validation" if run.is_trial else "test"
+    if not learned.finite:
         message = f"the loss stopped being finite at step {learned.steps}; lower the learning rate (it is {learning_rate:g})"
         diagnostics.append(Diagnostic(code="not_finite", message=message))
-    elif not isinstance(run.model, Majority):
-        diagnostics += quality.diagnose(test, prepared.test.labels, learning_rate=learning_rate)
+    elif split in scores and not isinstance(run.model, Majority):
+        diagnostics += quality.diagnose(scores[split], prepared.test.labels, learning_rate=learning_rate, split=split)
     if learning_rate is not None and learned.steps == 0:
         diagnostics.append(Diagnostic(code="no_steps", message="no optimiser step was taken: the model is as it was initialised"))
     return TrainingFacts(
@@ -180,26 +227,37 @@ def peak_memory_mb() -> float:
     return round(peak / (1024 * 1024 if sys.platform == "darwin" else 1024), 1)
 
 
-def keep_best(answer: Record, store: Store) -> None:
+def weights_of_needs(run: Run, store: Store) -> dict[str, Path]:
+    """The folders of the weights that a Run is built from, by their part. Raises DataError for one that is not there."""
+    folders = {part: store.folder(needed.run_id) / MODEL for part, needed in run.needs.items()}
+    for part, folder in folders.items():
+        if not folder.is_dir():
+            raise DataError(f"the weights of its {part} ({folder.parent.name}) are not there: run the same command again to bake them")
+    return folders
+
+
+def keep_best(answer: Record, store: Store, needed: frozenset[str]) -> None:
     """Of the seeds whose `model/` is kept, keep the lowest validation loss, or the lowest id where nothing was validated.
 
-    The test split has no say, so that what ships was not chosen by what scores it.
+    Weights of Runs that others are built from, `needed`, stay too. The test split has no say, so that what ships was not
+    chosen by what scores it.
     """
 
-    def but_for_the_seed(each: Record) -> Run:
-        return dataclasses.replace(each.run, seed=0, budget=dataclasses.replace(each.run.budget, draw=0))
+    def but_for_the_seed(run: Run) -> Run:
+        needs: dict[str, Any] = {part: but_for_the_seed(needed) for part, needed in run.needs.items()}
+        return dataclasses.replace(run, seed=0, budget=dataclasses.replace(run.budget, draw=0), **needs)
 
     def rank(each: Record) -> tuple[float, str]:
         loss = each.training.best_validation_loss
         return (math.inf if loss is None else loss, each.run_id)
 
-    asked = but_for_the_seed(answer).run_id
-    kept = (each for each in store.load_all() if each.status == "ok" and (store.folder(each.run_id) / "model").is_dir())
-    rivals = [answer, *(each for each in kept if but_for_the_seed(each).run_id == asked)]
+    asked = but_for_the_seed(answer.run).run_id
+    kept = (each for each in store.load_all() if each.status == "ok" and (store.folder(each.run_id) / MODEL).is_dir())
+    rivals = [answer, *(each for each in kept if but_for_the_seed(each.run).run_id == asked)]
     best = min(rivals, key=rank)
     for each in rivals:
-        if each is not best:
-            shutil.rmtree(store.folder(each.run_id) / "model", ignore_errors=True)
+        if each is not best and each.run_id not in needed:
+            shutil.rmtree(store.folder(each.run_id) / MODEL, ignore_errors=True)
 
 
 def write_predictions(file: Path, prepared: Prepared, probabilities: npt.NDArray[np.float32]) -> None:

@@ -74,7 +74,7 @@ def bake_session(
     outcome = session.hold(
         candidates,
         reference=reference.run_id,
-        documents=[prepared.test.texts[i] for i in chosen],
+        documents=[prepared.test.documents[i] for i in chosen],
         kit=kit,
         rules=rules,
         notify=notify,
@@ -114,14 +114,18 @@ def bake_session(
 
 def reference_of(run: Run) -> Run:
     """What the session of a Run times besides: our BiLSTM as bakeoff ships it, untrained and eager, on the same documents."""
-    from bakeoff import config, convert
+    from bakeoff import config, convert, tuning
 
     probe = probe_of(run)
     plain = yaml.safe_load((config.packaged("conf") / "model" / f"{probe.reference}.yaml").read_text(encoding="utf-8"))
-    model = convert.build_run({**to_plain(run), "model": plain}).model
+    tuning.take_space(plain)
+    plain_run = to_plain(run)
+    budget = plain_run["budget"] | {"unlabelled": "none", "unlabelled_path": None, "unlabelled_fingerprint": None}
+    changes = {"model": plain | {"distillation": None}, "budget": budget, "teacher": None, "start": None}
+    built = convert.build_run(plain_run | changes)
     batch_size = None if probe.scenario == "offline" else 1
     asked = replace(probe, engine="eager", lengths="dataset", weights="untrained", batch_size=batch_size)
-    return replace(run, model=model, longdoc=model.default_longdoc, probe=asked)
+    return replace(built, longdoc=built.model.default_longdoc, probe=asked)
 
 
 def quality_of(run: Run) -> Run:
@@ -163,7 +167,7 @@ def _candidates(runs: dict[str, Run], prepared: Prepared, folder_of: FolderOf) -
         except NotApplicable as reason:
             failed[run.run_id] = reason
             continue
-        asked = prepared.test.texts if weights is not None and probe_of(run).engine != "eager" else ()
+        asked = prepared.test.documents if weights is not None and probe_of(run).engine != "eager" else ()
         candidates.append(Candidate(run=run, weights=weights, asked=asked))
     return candidates, failed
 

@@ -76,6 +76,25 @@ def sweep(
 
 
 @app.command()
+def tune(
+    file: SweepFile,
+    overrides: Overrides = None,
+    trials: Annotated[int, typer.Option(min=1, help="Recipes to try of each model, its default the first.")] = 8,
+    seed: Annotated[int, typer.Option(min=0, help="Draws which other recipes are tried.")] = 0,
+    executor: Annotated[Literal["local", "inprocess"], typer.Option(help="A process a Run, or all in this one, to debug.")] = "local",
+    slots: Annotated[int | None, typer.Option(min=1, help="Runs at a time.")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="List every trial and its state; bake nothing.")] = False,
+) -> None:
+    """Choose recipes on validation rows, with equally many trials for every model.
+
+    Trials answer no test row. What they choose is written to sweeps/tuned/, as sweep files to bake and report.
+    """
+    from bakeoff.commands.tune import tune as command
+
+    sys.exit(command(file, overrides or [], trials=trials, seed=seed, executor=executor, slots=slots, dry_run=dry_run))
+
+
+@app.command()
 def report(
     arguments: Annotated[list[str], typer.Argument(metavar="SWEEP.yaml... [KEY=VALUE]...", help="Sweep files, then Hydra overrides.")],
     out: Annotated[Path, typer.Option(help="Folder of reports; each gets its sweep's name.")] = Path("reports"),
@@ -107,18 +126,21 @@ def records(
 def data(
     target: Annotated[str, typer.Argument(metavar="DATASET | PATH", help="A dataset's name, or a file or folder of your own.")],
     text: Annotated[str | None, typer.Option(help="Column of the texts.")] = None,
+    text_pair: Annotated[str | None, typer.Option(help="Column of the second texts, where a row is a pair.")] = None,
     label: Annotated[str | None, typer.Option(help="Column of the labels.")] = None,
     group: Annotated[str | None, typer.Option(help="Column whose rows stay on one side of a split.")] = None,
     test: Annotated[Path | None, typer.Option(help="File or folder with the official test rows.")] = None,
     encoding: Annotated[str | None, typer.Option(help="For example cp1252, if the file is not UTF-8.")] = None,
     model: Annotated[str, typer.Option(help="The model whose tokens lengths are counted in.")] = "pretrained",
     format: Annotated[Literal["table", "json"], typer.Option(help="How to print it.")] = "table",
+    test_rows: Annotated[Path | None, typer.Option(help="New CSV file for ids and texts of the test rows, to answer elsewhere.")] = None,
 ) -> None:
     """Audit a dataset before a label or a GPU-hour is spent."""
     from bakeoff.commands.data import data as command
 
-    options = {"text": text, "label": label, "group": group, "test_path": test, "encoding": encoding}
-    print(command(target, {key: str(value) for key, value in options.items() if value is not None}, model=model, format=format))
+    options = {"text": text, "text_pair": text_pair, "label": label, "group": group, "test_path": test, "encoding": encoding}
+    settings = {key: str(value) for key, value in options.items() if value is not None}
+    print(command(target, settings, model=model, format=format, test_rows=test_rows))
 
 
 @app.command()

@@ -3,10 +3,12 @@
 Every mistake in a configuration becomes one sentence (ConfigError) before anything starts.
 """
 
+import contextlib
+import copy
 import difflib
 import itertools
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,13 +25,12 @@ from hydra.plugins.search_path_plugin import SearchPathPlugin
 from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from bakeoff import convert, resolve
+from bakeoff import convert, resolve, sweep_file, tuning
 from bakeoff.errors import ConfigError, DataError, NotApplicable, UnknownSetting
-from bakeoff.spec import Machine, Run
+from bakeoff.spec import Machine, Run, to_plain
 from bakeoff.sweep import Cell, Sweep
 
 _REFUSALS = (HydraException, OmegaConfBaseException, ValueError, yaml.YAMLError)
-_SWEEP_KEYS = ("program", "method", "name", "description", "project", "metric", "command", "parameters")
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,8 @@ class Job:
 
     run: Run
     machine: Machine
+    space: Mapping[str, tuple[Any, ...]]
+    """What `bakeoff tune` may try instead: dotted setting → values, the configured one first."""
 
 
 class WorkingDirectoryFirst(SearchPathPlugin):  # type: ignore[misc]
@@ -81,21 +84,68 @@ class Composer:
             raise ConfigError(_not_one_of("--config-name", self.config_name, sorted(there), joint=" "))
         own = config_dir is not None and (config_dir / f"{self.config_name}.yaml").is_file()
         self.primary = config_dir.absolute() if config_dir is not None and own else packaged("conf")
+        self._seedless: dict[tuple[str, ...], Any] = {}
+        self._needed: dict[tuple[str, str], dict[str, Any]] = {}
         self.search = [] if config_dir is None or own else [f"hydra.searchpath=[{quoted(_url(config_dir.absolute()))}]"]
 
     def job(self, overrides: Sequence[str]) -> Job:
         """The Run and Machine of a list of Hydra overrides. Raises ConfigError or DataError."""
-        return from_hydra(self.compose(overrides))
+        return self.from_hydra(self.compose(overrides))
+
+    def cell(self, overrides: Sequence[str]) -> Job:
+        """`job`, for many cells in a row: those that differ in their seed alone are composed once, which takes most of the time."""
+        seeds = [text for text in overrides if re.fullmatch(r"seed=(0|[1-9]\d*)", text)]
+        rest = tuple(text for text in overrides if text not in seeds)
+        if len(seeds) != 1:
+            return self.job(overrides)
+        if rest not in self._seedless:
+            self._seedless[rest] = self.compose(rest)
+        config = self._seedless[rest]
+        if "seed" not in config:
+            return self.job(overrides)
+        config.seed = int(seeds[0].partition("=")[2])
+        return self.from_hydra(config)
 
     def compose(self, overrides: Sequence[str]) -> Any:
         """The configuration of a list of Hydra overrides, values not yet checked. Raises ConfigError."""
-        prefer_working_directory()
-        GlobalHydra.instance().clear()
-        with initialize_config_dir(str(self.primary), version_base="1.3"):
+        with self._initialised():
             try:
                 return compose(self.config_name, overrides=[*self.search, *overrides])
             except _REFUSALS as error:
                 raise self._explain(error, overrides) from None
+
+    def from_hydra(self, config: Any, needs: Mapping[str, Run] | None = None) -> Job:
+        """The one conversion from a composed configuration to frozen nouns. Raises ConfigError or DataError.
+
+        Inside Hydra's own task nothing else can be composed, so there `needs` holds what was composed before.
+        """
+        values = _plain(config)
+        machine, space = values.pop("machine", None), tuning.take_space(values.get("model"))
+        for part, run in (needs or {}).items():
+            values[part], values["model"][part] = to_plain(run), run.model.name
+        return Job(run=convert.build_run(resolve.resolve(values, self._chosen)), machine=_machine(machine), space=space)
+
+    def _chosen(self, part: str, name: str, probe: str) -> dict[str, Any]:
+        """The plain model and probe that `model.teacher=NAME` or `model.start=NAME` means. Raises ConfigError."""
+        if (name, probe) not in self._needed:
+            models = self._group_options()["model"]
+            if name not in models:
+                raise ConfigError(_not_one_of(f"model.{part}", name, sorted(models)))
+            with self._initialised():
+                try:
+                    chosen = _plain(compose(overrides=[*self.search, f"+model={name}", f"+probe={probe}"]))
+                except _REFUSALS as error:
+                    raise ConfigError(_one_line(error)) from None
+            tuning.take_space(chosen["model"])
+            self._needed[name, probe] = chosen
+        return copy.deepcopy(self._needed[name, probe])
+
+    @contextlib.contextmanager
+    def _initialised(self) -> Iterator[None]:
+        prefer_working_directory()
+        GlobalHydra.instance().clear()
+        with initialize_config_dir(str(self.primary), version_base="1.3"):
+            yield
 
     def _explain(self, error: Exception, overrides: Sequence[str]) -> ConfigError:
         """One sentence for what Hydra refused."""
@@ -119,7 +169,7 @@ class Composer:
             if key not in options and key not in names:
                 if OmegaConf.select(known, key.rpartition(".")[0]) == {}:
                     return ConfigError(f"{key} is a new name in an empty mapping: write +{key}=…")
-                same_group = [name for name in names if name.startswith(key.split(".")[0] + ".")]
+                same_group = [name for name in names if name.startswith(key.split(".")[0] + ".") and not name.startswith("model.tune")]
                 return UnknownSetting(convert.unknown_key(key, same_group or [*names, *options]))
         return ConfigError(_one_line(error))
 
@@ -155,13 +205,6 @@ def expand(overrides: Sequence[str]) -> list[list[str]]:
     return [list(job) for batch in batches for job in batch]
 
 
-def from_hydra(config: Any) -> Job:
-    """The one conversion from a composed configuration to frozen nouns. Raises ConfigError or DataError."""
-    values = _plain(config)
-    machine = values.pop("machine", None)
-    return Job(run=convert.build_run(resolve.resolve(values)), machine=_machine(machine))
-
-
 def _plain(config: Any) -> dict[str, Any]:
     missing = sorted(OmegaConf.missing_keys(config))
     if missing:
@@ -187,8 +230,8 @@ def load_sweep(path: Path, overrides: Sequence[str] = ()) -> Sweep:
     for a file that is no sweep, for a value that no cell could take, and when every cell is refused.
     """
     file = find_sweep(path)
-    plain = _read_sweep(file)
-    grid = {str(key): [f"{key}={value}" for value in _grid_values(str(key), spec)] for key, spec in plain["parameters"].items()}
+    plain = sweep_file.read(file)
+    grid = {str(key): [f"{key}={value}" for value in sweep_file.grid_values(str(key), spec)] for key, spec in plain["parameters"].items()}
     for text, override in zip(overrides, parse(overrides), strict=True):
         key = text.partition("=")[0]
         values = [f"{key}={value}" for value in override.sweep_string_iterator()] if override.is_sweep_override() else [text]
@@ -196,7 +239,7 @@ def load_sweep(path: Path, overrides: Sequence[str] = ()) -> Sweep:
     composer, cells = Composer(), []
     for arguments in itertools.product(*grid.values()):
         try:
-            cells.append(Cell(overrides=arguments, run=composer.job(arguments).run))
+            cells.append(Cell(overrides=arguments, run=composer.cell(arguments).run))
         except (NotApplicable, DataError) as reason:
             cells.append(Cell(overrides=arguments, run=None, reason=str(reason)))
     if all(cell.run is None for cell in cells):
@@ -206,8 +249,10 @@ def load_sweep(path: Path, overrides: Sequence[str] = ()) -> Sweep:
 
 def machine_of(path: Path, overrides: Sequence[str] = ()) -> Machine:
     """How a sweep executes: `machine.…` overrides, else the sweep file's own values."""
-    plain = _read_sweep(find_sweep(path))
-    own = [f"{key}={_grid_values(str(key), spec)[0]}" for key, spec in plain["parameters"].items() if str(key).startswith("machine")]
+    plain = sweep_file.read(find_sweep(path))
+    own = [
+        f"{key}={sweep_file.grid_values(str(key), spec)[0]}" for key, spec in plain["parameters"].items() if str(key).startswith("machine")
+    ]
     config = Composer().compose([*own, *(text for text in overrides if text.startswith("machine"))])
     section = OmegaConf.select(config, "machine")
     return _machine(None if section is None else _plain(section))
@@ -223,35 +268,6 @@ def find_sweep(path: Path) -> Path:
             return candidate
     names = ", ".join(sorted(file.name for file in packaged("sweeps").glob("*.yaml")))
     raise ConfigError(f"{path} is no sweep file; those that come with bakeoff are {names}")
-
-
-def _read_sweep(file: Path) -> dict[str, Any]:
-    try:
-        plain = yaml.safe_load(file.read_text(encoding="utf-8"))
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{file.name} is not YAML: {' '.join(str(error).split())}") from None
-    if not isinstance(plain, dict) or not isinstance(plain.get("parameters"), dict):
-        raise ConfigError(f"{file.name} has no parameters: a sweep file lists them as `key: {{values: […]}}`")
-    for key in plain:
-        if key not in _SWEEP_KEYS:
-            raise ConfigError(f"{file.name}: " + convert.unknown_key(str(key), list(_SWEEP_KEYS)))
-    if plain.get("method") != "grid":
-        raise ConfigError(f"{file.name}: method={plain.get('method')} should be grid, so that every cell is listed")
-    return plain
-
-
-def _grid_values(key: str, spec: Any) -> list[str]:
-    if isinstance(spec, Mapping) and set(spec) == {"value"}:
-        return [_as_text(spec["value"])]
-    if isinstance(spec, Mapping) and set(spec) == {"values"} and isinstance(spec["values"], list) and spec["values"]:
-        return [_as_text(value) for value in spec["values"]]
-    raise ConfigError(f"parameter {key} should be `{{value: x}}` or `{{values: [x, y]}}`")
-
-
-def _as_text(value: Any) -> str:
-    if value is None:
-        return "null"
-    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _not_one_of(key: str, value: str, options: list[str], joint: str = "=") -> str:

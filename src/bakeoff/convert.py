@@ -44,8 +44,15 @@ def build(cls: type[T], values: Mapping[str, Any], where: str = "") -> T:
 
 
 def build_run(values: Mapping[str, Any]) -> Run:
-    """A Run from plain values, `model.kind` and `probe.kind` selecting the dataclass."""
-    return build(Run, values)
+    """A Run from plain values, `model.kind` and `probe.kind` selecting the dataclass; what is wrong with a Run it needs says so."""
+    needs = {}
+    for part in ("teacher", "start"):
+        if isinstance(section := values.get(part), Mapping):
+            try:
+                needs[part] = build(Run, section)
+            except ConfigError as reason:
+                raise type(reason)(f"model.{part}={values['model'].get(part)} cannot be made here: {reason}") from None
+    return build(Run, {**values, **needs})
 
 
 def unknown_key(key: str, known: list[str]) -> str:
@@ -71,7 +78,7 @@ def _value(hint: Any, value: Any, where: str) -> Any:
             return value
         raise ConfigError(f"{where}={value} should be one of {', '.join(map(str, typing.get_args(hint)))}")
     if dataclasses.is_dataclass(hint):
-        return build(typing.cast(type, hint), value, where)
+        return value if isinstance(value, typing.cast(type, hint)) else build(typing.cast(type, hint), value, where)
     if origin is tuple:
         if not isinstance(value, list | tuple):
             raise ConfigError(f"{where}={value} should be a list")
@@ -99,6 +106,8 @@ def _one_of(hints: tuple[Any, ...], value: Any, where: str) -> Any:
             continue
         try:
             return _value(hint, value, where)
+        except NotApplicable:
+            raise
         except ConfigError as error:
             if len(hints) == 2 and type(None) in hints:
                 raise ConfigError(f"{error} or null") from None

@@ -120,6 +120,21 @@ def of_files(pool: Path, test: Path | None, cache: Path | None = None) -> str:
     return of_hashes(hashes)
 
 
+def of_hub_dataset(hub: str, *, config: str | None, revision: str | None, pool: str | None, test: str | None) -> str:
+    """The fingerprint of a dataset on the hub: its commit, and which configuration and splits of it are read.
+
+    Raises DataError for a commit that is missing or no commit.
+    """
+    if revision is None:
+        raise DataError(
+            f"dataset.hub={hub} is on the hub and needs its commit: set dataset.revision=<40 hex digits> "
+            f"(the starter datasets that need no hub are {', '.join(sorted(DATASETS))})"
+        )
+    if not re.fullmatch(r"[0-9a-f]{40}", revision):
+        raise DataError(f"dataset.revision={revision} should be a commit of 40 hex digits")
+    return of_hashes({f"hub/{hub}": revision} | {key: name for key, name in (("config", config), ("pool", pool), ("test", test)) if name})
+
+
 def of_checkpoint(checkpoint: str, revision: str | None, cache: Path | None = None) -> str:
     """The fingerprint of a checkpoint: its pins, its folder's bytes, or its 40-digit hub revision."""
     if checkpoint in CHECKPOINTS:

@@ -116,7 +116,7 @@ class Scratch:
     """Words of the budget's texts, or the word-pieces of `checkpoint` (its tokeniser alone; no weights)."""
     checkpoint: str | None = display()
     revision: str | None = display()
-    checkpoint_fingerprint: str | None = hashed("architecture")
+    checkpoint_fingerprint: str | None = neutral(None, "architecture")
     min_count: int = hashed("architecture")
     max_vocabulary: int = hashed("architecture")
     training: Training = hashed("training")

@@ -8,6 +8,12 @@ from typing import Any, Literal
 
 from bakeoff import convert
 from bakeoff.errors import BakeoffError
+from bakeoff.serving_facts import Agreement as Agreement
+from bakeoff.serving_facts import GridPoint as GridPoint
+from bakeoff.serving_facts import Interval as Interval
+from bakeoff.serving_facts import LatencyFacts as LatencyFacts
+from bakeoff.serving_facts import ServingCost as ServingCost
+from bakeoff.serving_facts import Stated as Stated
 from bakeoff.spec import Run, to_plain
 
 SCHEMA_VERSION = 1
@@ -50,6 +56,8 @@ class DataFacts:
     n_fit: int
     n_val: int
     n_test: int
+    n_transfer: int = 0
+    """Texts on which a teacher taught this Run, labelled or not; 0 without a teacher."""
     subset_hashes: dict[str, str]
     """SHA-256 of the sorted row ids of `fit`, `validation` and `test`."""
     truncated_fraction: float | None
@@ -80,7 +88,7 @@ class TrainingFacts:
     tokens_per_second: float | None
     peak_memory_mb: float
     stop_reason: Literal["schedule", "closed_form", "not_finite", "not_trained"]
-    """not_trained: a latency Run, which times what is there."""
+    """not_trained: a latency Run, which times what is there, and a model that reads no label."""
     selected: dict[str, float]
     """What the model chose on its own labels, for example C by cross-validation."""
     diagnostics: tuple[Diagnostic, ...]
@@ -105,115 +113,15 @@ class SplitQuality:
     """Mean F1 over classes with at least MACRO_MIN_ROWS rows here (over all present classes where none has as many)."""
     macro_f1_all: float
     """Mean F1 over every class that stands here."""
-    log_loss: float
-    brier: float
-    ece: float
+    log_loss: float | None
+    brier: float | None
+    ece: float | None
+    """These three are null where the answers came from a file without probabilities."""
     majority_baseline: float
-    """Accuracy of always answering the class that is largest in the rows the model was fitted on."""
+    """Accuracy of always answering the class that is largest in the rows the model was fitted on (in the pool, without any)."""
     collapsed: bool
     """One class was predicted for every row."""
     classes: dict[str, ClassQuality]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Interval:
-    """A 95% interval."""
-
-    low: float
-    high: float
-
-
-@dataclass(frozen=True, kw_only=True)
-class GridPoint:
-    """Latency at one fixed length; null with its reason where the model does not read that far or too little was timed."""
-
-    tokens: int
-    n_samples: int
-    p50_ms: float | None
-    interval: Interval | None
-    reason: str | None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Agreement:
-    """How an engine's probabilities differ from eager ones with the same weights on `n` test documents."""
-
-    n: int
-    max_probability_difference: float
-    changed_labels: int
-    tolerance: float
-    """The difference up to which this engine counts as the same model."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class ServingCost:
-    """What serving takes besides time; a document is one of median length, null is not known."""
-
-    flops: float | None
-    """Floating-point operations a document, from closed formulas."""
-    bytes_in_memory: int | None
-    peak_memory_mb: float | None
-    """Largest resident size of a fresh process that loads the model and answers the longest document."""
-    start_up_seconds: float | None
-    """From the start of a fresh process to its first answer, the time to read the dataset left out."""
-    peak_gflops: float | None
-    """The device's matrix-product peak, measured at the Run's precision and threads."""
-    share_of_peak: float | None
-    """flops / p50, as a share of that peak."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class LatencyFacts:
-    """How fast one model answered in one session, from raw text to label. Times are ms per document.
-
-    A percentile without enough samples is null, and `missing` says why under its name. Intervals are 95%, from
-    resampling turns; those of the ratio resample rounds, in which model and reference took turns.
-    """
-
-    session_id: str
-    unit: Literal["ms per document"]
-    n_samples: int
-    n_turns: int
-    n_documents: int
-    """Different documents; every model of the session saw the same ones."""
-    batch_size: int
-    warm_up_calls: int
-    warm_up_stable: bool
-    """Whether calls had stopped becoming faster before the first turn."""
-    tokens: dict[str, float]
-    """Percentiles p50, p90, p95, p99 and max of the timed documents' lengths, in the model's own tokens."""
-    p50_ms: float | None
-    p90_ms: float | None
-    p95_ms: float | None
-    p99_ms: float | None
-    intervals: dict[str, Interval]
-    """By the name of the percentile: p50_ms, p90_ms, p95_ms, p99_ms."""
-    missing: dict[str, str]
-    """Name of an empty field → why."""
-    throughput_per_second: float | None
-    """Documents a second while this model answers, at `batch_size`."""
-    stages_ms: dict[str, float]
-    """Medians of tokenise, window, forward and pool, timed one by one in calls of their own."""
-    after_switch_ms: float | None
-    """Median of the first call after another model's turn; no sample."""
-    reference_p50_ms: float | None
-    """The reference's median in the rounds that both took part in."""
-    ratio_to_reference: float | None
-    """p50 over `reference_p50_ms`, both from the same rounds."""
-    ratio_interval: Interval | None
-    contended: bool
-    """Other processes used more of the CPU than the stated share: compare with nothing outside this session."""
-    foreign_cpu_share: float
-    """CPU time of other processes over the session's wall time, in cores."""
-    clock_resolution_ns: int
-    engine_versions: dict[str, str]
-    agreement: Agreement | None
-    """Null for eager, with which the others are compared."""
-    notes: tuple[str, ...]
-    """What was done otherwise than asked, or looks wrong, a sentence each."""
-    cost: ServingCost
-    grid: tuple[GridPoint, ...]
-    """One point a length for lengths=grid, shortest first; empty for the dataset's own lengths."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -256,6 +164,8 @@ class Record:
     quality: dict[str, SplitQuality]
     latency: LatencyFacts | None = None
     size: Size | None
+    """Null where it is not known: of answers that were made elsewhere."""
+    stated: Stated | None = None
     provenance: Provenance
 
     def to_json(self) -> str:

@@ -1,20 +1,26 @@
-"""What a configuration leaves open: data and checkpoint identity, the draw, the reading."""
+"""What a configuration leaves open: data and checkpoint identity, the draw, the reading, the Runs that a Run needs."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from bakeoff import fingerprint
 from bakeoff.cache import cache_root
-from bakeoff.errors import ConfigError, DataError
+from bakeoff.errors import ConfigError, DataError, NotApplicable
 from bakeoff.provenance import machine_line
 
+_HUB_NAMES = {"config": "hub_config", "revision": "revision", "pool": "hub_pool", "test": "hub_test"}
+_PROBE_OF = {"teacher": "quality", "start": "pretrain"}
+"""What is asked of the Runs that `model.teacher` and `model.start` name."""
 _FORMATS = {".csv": "csv", ".tsv": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl"}
 
+Chosen = Callable[[str, str, str], Mapping[str, Any]]
+"""The plain `model` and `probe` of (part, name of a model, name of a probe), as configured where nothing overrides them."""
 
-def resolve(values: Mapping[str, Any]) -> dict[str, Any]:
-    """The plain values of a Run with what is derived filled in.
+
+def resolve(values: Mapping[str, Any], chosen: Chosen) -> dict[str, Any]:
+    """The plain values of a Run with what is derived filled in, those of its teacher and start under these names.
 
     Raises ConfigError for a noun that is missing, and DataError for data or a checkpoint that is not there, or whose
     bytes are not those of a fingerprint that the configuration already carries.
@@ -28,10 +34,58 @@ def resolve(values: Mapping[str, Any]) -> dict[str, Any]:
     budget = dict(values["budget"])
     if budget.get("draw") is None:
         budget["draw"] = seed
+    if budget.get("unlabelled_path") is not None:
+        budget |= _own_file("budget", budget, "unlabelled_path", "unlabelled_fingerprint")
     model = _model(dict(values["model"]), values["probe"], values["dataset"])
+    budget["unlabelled"] = _unlabelled(budget, model.pop("unlabelled", None), values["probe"])
     longdoc = _longdoc(values["longdoc"], model.get("default_longdoc"))
     dataset, probe = _dataset(dict(values["dataset"])), _probe(dict(values["probe"]))
-    return {**values, "dataset": dataset, "budget": budget, "model": model, "longdoc": longdoc, "probe": probe}
+    resolved = {**values, "dataset": dataset, "budget": budget, "model": model, "longdoc": longdoc, "probe": probe}
+    for part in _PROBE_OF:
+        needed = resolved[part] = _needed(part, resolved, values.get(part), chosen)
+        if needed is not None:
+            model[part] = needed["model"].get("name")
+    return resolved
+
+
+def _unlabelled(budget: Mapping[str, Any], own: Any, probe: Mapping[str, Any]) -> Any:
+    """The budget's own choice wins; what it leaves open is the model's, if it has one."""
+    if budget.get("unlabelled") is not None:
+        return budget["unlabelled"]
+    if budget.get("unlabelled_path") is not None:
+        return "file"
+    return "none" if own is None or _untrained(probe) else own
+
+
+def _needed(part: str, student: dict[str, Any], section: Any, chosen: Chosen) -> dict[str, Any] | None:
+    """The plain Run that `model.teacher` or `model.start` names: on the student's data and labels, with its seed and threads.
+
+    `section` is what a Run's own run.yaml says of it, and wins over the configured model while it is of that name. Unlabelled
+    text is what the needed model's own YAML says, and none where it says nothing.
+    """
+    name = student["model"].get(part)
+    if not isinstance(name, str) or _untrained(student["probe"]):
+        return None
+    whole = isinstance(section, Mapping) and all(isinstance(section.get(noun), Mapping) for noun in ("model", "longdoc", "probe", "budget"))
+    if whole and section["model"].get("name") == name:
+        model, longdoc, probe, own = dict(section["model"]), section["longdoc"], dict(section["probe"]), section["budget"].get("unlabelled")
+    else:
+        composed = chosen(part, name, _PROBE_OF[part])
+        model, longdoc, probe = dict(composed["model"]), {}, dict(composed["probe"])
+        own = model.pop("unlabelled", None) or "none"
+    if any(model.get(each) is not None for each in _PROBE_OF):
+        raise NotApplicable(f"model.{part}={name} is itself built from another model: only one level is allowed")
+    if student["probe"].get("kind") != "latency":
+        probe["threads"] = student["probe"].get("threads")
+    budget = student["budget"] | {"unlabelled": own}
+    if own != "file":
+        budget |= {"unlabelled_path": None, "unlabelled_fingerprint": None}
+    values = {"dataset": student["dataset"], "budget": budget, "model": model, "longdoc": longdoc, "probe": probe, "seed": student["seed"]}
+    return resolve(values, chosen)
+
+
+def _untrained(probe: Mapping[str, Any]) -> bool:
+    return probe.get("kind") == "latency" and probe.get("weights") == "untrained"
 
 
 def _longdoc(chosen: Mapping[str, Any], default: Any) -> dict[str, Any]:
@@ -49,12 +103,12 @@ def _model(model: dict[str, Any], probe: Mapping[str, Any], dataset: Mapping[str
     if model.get("teacher") is None and "distillation" in model:
         model["distillation"] = None  # how a teacher would teach, where there is none
     if model.get("kind") == "zero_shot":
-        model.setdefault("descriptions", dict(dataset.get("label_descriptions") or {}))
+        model["descriptions"] = {**(dataset.get("label_descriptions") or {}), **(model.get("descriptions") or {})}
     if model.get("checkpoint") is not None:
         model |= _checkpoint(model, probe)
     for key, pinned in (("vectors", "vectors_fingerprint"), ("path", "fingerprint")):
         if model.get(key) is not None:
-            model |= _own_file(model, key, pinned)
+            model |= _own_file("model", model, key, pinned)
     return model
 
 
@@ -63,8 +117,7 @@ def _checkpoint(model: dict[str, Any], probe: Mapping[str, Any]) -> dict[str, An
     is_here = name in fingerprint.CHECKPOINTS or Path(name).expanduser().is_dir()
     if is_here and name not in fingerprint.CHECKPOINTS:
         name = str(Path(name).expanduser().absolute())
-    untrained = probe.get("kind") == "latency" and probe.get("weights") == "untrained"
-    if untrained and isinstance(size, Mapping) and revision is None and not is_here:
+    if _untrained(probe) and isinstance(size, Mapping) and revision is None and not is_here:
         found = fingerprint.of_architecture(size)
     else:
         found = fingerprint.of_checkpoint(name, None if revision is None else str(revision), cache_root())
@@ -72,12 +125,12 @@ def _checkpoint(model: dict[str, Any], probe: Mapping[str, Any]) -> dict[str, An
     return {"checkpoint": name, "checkpoint_fingerprint": found}
 
 
-def _own_file(model: Mapping[str, Any], key: str, pinned: str) -> dict[str, str]:
-    path = Path(str(model[key])).expanduser().absolute()
+def _own_file(noun: str, values: Mapping[str, Any], key: str, pinned: str) -> dict[str, str]:
+    path = Path(str(values[key])).expanduser().absolute()
     if not path.is_file():
-        raise DataError(f"model.{key}={path.name} is no file: check the path")
+        raise DataError(f"{noun}.{key}={path.name} is no file: check the path")
     found = fingerprint.of_bytes(path, cache_root())
-    _refuse_other_bytes(f"model.{pinned}", model.get(pinned), found, f"model.{key}")
+    _refuse_other_bytes(f"{noun}.{pinned}", values.get(pinned), found, f"{noun}.{key}")
     return {key: str(path), pinned: found}
 
 
@@ -94,7 +147,12 @@ def _probe(probe: dict[str, Any]) -> dict[str, Any]:
 
 
 def _dataset(dataset: dict[str, Any]) -> dict[str, Any]:
-    if dataset.get("asset") is not None:
+    if dataset.get("hub") is not None:
+        named = {key: None if dataset.get(name) is None else str(dataset[name]) for key, name in _HUB_NAMES.items()}
+        found = fingerprint.of_hub_dataset(str(dataset["hub"]), **named)
+        name = dataset.get("name") or str(dataset["hub"]).rpartition("/")[2]
+        dataset |= {"name": name, "family": dataset.get("family") or name}
+    elif dataset.get("asset") is not None:
         found = fingerprint.of_dataset_asset(str(dataset["asset"]))
     else:
         dataset |= _own_data(dataset)

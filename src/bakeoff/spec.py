@@ -84,7 +84,16 @@ class Dataset:
                     raise ValueError(f"dataset.{name} means nothing to the starter dataset {self.asset}: use dataset=csv or dataset=folder")
         if self.format == "folder" and (self.text or self.label):
             raise ValueError("dataset.text and dataset.label mean nothing to dataset=folder, whose labels are the names of its folders")
-        needs_columns = self.format in ("csv", "tsv", "jsonl")
+        if self.text_pair is not None and (self.format not in ("csv", "tsv", "jsonl", "hub") or self.text_pair == self.text):
+            raise ValueError(
+                f"dataset.text_pair={self.text_pair} should name a second column of a table, but dataset.text={self.text} "
+                f"and dataset.format={self.format}"
+            )
+        if (self.format == "hub") != (self.hub is not None) or (self.hub is not None and (self.path or self.asset or not self.hub_pool)):
+            raise ValueError(
+                f"dataset.hub={self.hub} goes with dataset.format=hub and dataset.hub_pool, the split to train on, and without dataset.path"
+            )
+        needs_columns = self.format in ("csv", "tsv", "jsonl", "hub")
         if needs_columns and not (self.text and self.label):
             missing = "text" if not self.text else "label"
             raise ValueError(f"dataset.{missing} is empty: name the column that holds the {missing}")
@@ -98,10 +107,11 @@ class Dataset:
             raise ValueError(
                 f"dataset.held_out_rows={self.held_out_rows} needs dataset.split=held_out_rows, but dataset.split={self.split}"
             )
-        if self.split == "official" and self.asset is None and self.test_path is None:
-            raise ValueError("dataset.split=official needs dataset.test_path=FILE with the official test rows")
-        if self.split != "official" and self.test_path is not None:
-            raise ValueError(f"dataset.test_path needs dataset.split=official, but dataset.split={self.split}")
+        given, key = (self.test_path, "test_path=FILE") if self.hub is None else (self.hub_test, "hub_test=SPLIT")
+        if self.split == "official" and self.asset is None and given is None:
+            raise ValueError(f"dataset.split=official needs dataset.{key} with the official test rows")
+        if self.split != "official" and given is not None:
+            raise ValueError(f"dataset.{key.partition('=')[0]} needs dataset.split=official, but dataset.split={self.split}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,6 +142,8 @@ class Quality:
     kind: ClassVar[str] = "quality"
     recipe: ClassVar[int] = 1
     threads: int = hashed()
+    scores: Literal["test", "validation"] = neutral("test")
+    """validation: a trial of `bakeoff tune`, which fits and is scored within the budget and answers no test row."""
 
     def __post_init__(self) -> None:
         if self.threads < 1:
@@ -232,14 +244,24 @@ class Run:
 
     def _identity(self, probe: Probe) -> dict[str, Any]:
         """Identity with `probe`: an untrained latency Run asks about the architecture alone."""
-        plain: dict[str, Any] = identity(dataclasses.replace(self, probe=probe, teacher=None, start=None))
+        plain: dict[str, Any] = identity(self) | {"probe": identity(probe)} | {name: run.run_id for name, run in self.needs.items()}
         if isinstance(probe, Latency) and probe.weights == "untrained":
             plain["model"] = identity(self.model, part="architecture")
-            del plain["budget"], plain["seed"]
-            return plain
+            for name in ("budget", "seed", *self.needs):
+                del plain[name]
         if isinstance(probe, Pretrain):
             del plain["model"]["training"]  # the probe brings its own
-        return plain | {name: needed.run_id for name, needed in self.needs.items()}
+        return plain
+
+    @property
+    def is_trial(self) -> bool:
+        """Whether this Run is scored on the validation rows of its own budget, and on no test row."""
+        return isinstance(self.probe, Quality) and self.probe.scores == "validation"
+
+    @property
+    def keeps_validation(self) -> bool:
+        """Whether labels are kept back to validate (from 300 labels up); closed-form models fit on all they get."""
+        return isinstance(self.model, Neural) or self.is_trial
 
     @property
     def needs(self) -> "dict[str, Run]":
@@ -255,8 +277,8 @@ class Run:
         model = " ".join(
             [self.model.name, *(f"{word} {needed.model.name}" for word, needed in (("from", self.teacher), ("on", self.start)) if needed)]
         )
-        pretrains = " · masked LM" if isinstance(probe, Pretrain) else ""
-        return f"{self.dataset.name} · {model} · {self.longdoc.label}{pretrains} · {self.budget.labels} labels · seed {self.seed}"
+        asked = " · masked LM" if isinstance(probe, Pretrain) else " · on validation rows" if self.is_trial else ""
+        return f"{self.dataset.name} · {model} · {self.longdoc.label}{asked} · {self.budget.labels} labels · seed {self.seed}"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -49,6 +49,7 @@ def test_a_starter_checkpoint_and_a_folder(tmp_path: Path, monkeypatch: pytest.M
 
 def test_a_hub_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[tuple[str, str]] = []
+    (tmp_path / "model.safetensors").touch()
 
     def download(name: str, *, revision: str, allow_patterns: list[str]) -> str:
         calls.append((name, revision))
@@ -68,3 +69,18 @@ def test_a_hub_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ) as raised:
         checkpoint.resolve("away/model", "a" * 40)
     assert "secret" not in str(raised.value)
+
+
+def test_pickled_weights_are_fetched_only_where_there_are_no_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[bool] = []
+
+    def download(name: str, *, revision: str, allow_patterns: list[str]) -> str:
+        asked.append("pytorch_model*.bin" in allow_patterns)
+        return str(tmp_path)
+
+    monkeypatch.setitem(sys.modules, "huggingface_hub", types.SimpleNamespace(snapshot_download=download))
+    checkpoint.resolve("org/old", "a" * 40)
+    assert asked == [False, True]
+    (tmp_path / "model.safetensors").touch()
+    checkpoint.resolve("org/new", "a" * 40)
+    assert asked == [False, True, False]

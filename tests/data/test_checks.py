@@ -29,7 +29,9 @@ def data(make_dataset: Make, tmp_path: Path) -> spec.Dataset:
 def encoder(tmp_path: Path) -> spec.Pretrained:
     folder = tmp_path / "checkpoint"
     folder.mkdir()
-    (folder / "config.json").write_text(json.dumps({"model_type": "bert", "max_position_embeddings": 512}))
+    (folder / "config.json").write_text(json.dumps({"model_type": "bert", "max_position_embeddings": 512, "num_hidden_layers": 6}))
+    for name in ("tokenizer.json", "model.safetensors"):
+        (folder / name).touch()
     training = spec.Training(
         learning_rate=2e-5, weight_decay=0.01, batch_size=16, epochs=3, min_steps=60, warmup_fraction=0.1, schedule="linear", clip_norm=1.0
     )

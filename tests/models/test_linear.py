@@ -8,7 +8,8 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 
 import factories
-from bakeoff.models.linear import MajorityClassifier, TfidfClassifier, _folds
+from bakeoff.models.linear import MajorityClassifier, TfidfClassifier
+from bakeoff.models.logistic import folds
 
 SPEC = factories.MODELS["tfidf"]
 
@@ -81,8 +82,8 @@ def test_unlabelled_texts_widen_the_vocabulary_only() -> None:
 def test_folds_interleave_classes_and_keep_clusters_together() -> None:
     labels = np.array([0, 0, 0, 0, 0, 1, 1, 1, 1, 1])
     clusters = np.arange(10)
-    assert _folds(labels, clusters, 5).tolist() == [0, 1, 2, 3, 4, 1, 2, 3, 4, 0]
+    assert folds(labels, clusters, 5).tolist() == [0, 1, 2, 3, 4, 1, 2, 3, 4, 0]
     clusters[9] = 0  # the last row nearly repeats the first
-    assert _folds(labels, clusters, 5).tolist() == [0, 1, 2, 3, 4, 1, 2, 3, 4, 0]
+    assert folds(labels, clusters, 5).tolist() == [0, 1, 2, 3, 4, 1, 2, 3, 4, 0]
     clusters[9] = 3  # … or the fourth, whose fold it then shares
-    assert _folds(labels, clusters, 5)[9] == 3
+    assert folds(labels, clusters, 5)[9] == 3

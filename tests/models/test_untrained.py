@@ -89,7 +89,7 @@ def test_untrained_weights_are_the_same_each_time_and_leave_random_numbers_alone
     def build() -> torch.Tensor:
         model = factories.MODELS["bilstm"]
         assert isinstance(model, spec.BiLstm)
-        return untrained.bilstm(model, vocabulary_size=9, n_classes=2, pad_id=0).state_dict()["layers.0.forwards.weight_hh_l0"]
+        return untrained.over_vocabulary(model, vocabulary_size=9, n_classes=2, pad_id=0).state_dict()["layers.0.forwards.weight_hh_l0"]
 
     torch.manual_seed(5)
     first, drawn = build(), torch.rand(1)

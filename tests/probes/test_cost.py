@@ -15,8 +15,10 @@ import factories
 import served
 from bakeoff import spec
 from bakeoff.models import sizes
+from bakeoff.models.attention import MultiHeadAttention
 from bakeoff.models.bilstm import BiLstmClassifier
 from bakeoff.models.pretrained import PretrainedClassifier
+from bakeoff.models.scratch import ScratchClassifier
 from bakeoff.probes import cost, flops, weights
 
 
@@ -68,10 +70,25 @@ def test_longformers_blocks_as_pytorch_counts_them() -> None:
 
 
 @pytest.mark.parametrize("layers", [1, 3])
-def test_a_bilstm_as_pytorch_counts_it(layers: int) -> None:
-    model = dataclasses.replace(factories.MODELS["bilstm"], embedding_dim=12, hidden_dim=7, layers=layers)
+@pytest.mark.parametrize("directions", ["both", "forward"])
+@pytest.mark.parametrize("pooling", ["max", "attention"])
+def test_a_bilstm_as_pytorch_counts_it(layers: int, directions: str, pooling: str) -> None:
+    changes = {"embedding_dim": 12, "hidden_dim": 7, "layers": layers, "directions": directions, "pooling": pooling}
+    model = dataclasses.replace(factories.MODELS["bilstm"], **changes)
     module = BiLstmClassifier(model, vocabulary_size=50, n_classes=3, pad_id=0).eval()
     assert flops.of_bilstm(model, tokens=9, n_classes=3) == counted(module, 9)
+
+
+@pytest.mark.parametrize("changes", [{"positions": "rotary"}, {"positions": "sinusoidal", "causal": True, "pooling": "last"}])
+def test_a_scratch_transformer_as_pytorch_counts_it(changes: dict[str, object]) -> None:
+    model = dataclasses.replace(factories.MODELS["scratch"], feed_forward=40, layers=3, **changes)
+    module = ScratchClassifier(model, vocabulary_size=50, n_classes=3, pad_id=0).eval()
+    for part in module.modules():
+        if isinstance(part, MultiHeadAttention):
+            part.fused = False  # the counter knows no fused attention of a CPU
+    assert flops.of_scratch(model, tokens=9, n_classes=3) == counted(module, 9)
+    run = factories.make_run(model=model)
+    assert cost.flops_per_document(run, lengths_tokens=np.array([9]), n_classes=3) == flops.of_scratch(model, tokens=9, n_classes=3)
 
 
 def counted(module: torch.nn.Module, tokens: int) -> int:

@@ -44,10 +44,11 @@ def difference(one: Pipeline, other: Pipeline) -> float:
 
 
 @needs_onnx
-@pytest.mark.parametrize("pooling", ["max", "mean", "last"])
+@pytest.mark.parametrize("pooling", ["max", "mean", "last", "attention"])
+@pytest.mark.parametrize("directions", ["both", "forward"])
 @pytest.mark.parametrize("layers", [1, 2])
-def test_a_bilstm_answers_in_onnx_runtime_as_in_pytorch(pooling: str, layers: int, checkpoint: Path) -> None:
-    changes = {"pooling": pooling, "layers": layers}
+def test_a_bilstm_answers_in_onnx_runtime_as_in_pytorch(pooling: str, directions: str, layers: int, checkpoint: Path) -> None:
+    changes = {"pooling": pooling, "directions": directions, "layers": layers}
     onnx = serve("bilstm", checkpoint, "onnx", **changes)
     assert difference(onnx, serve("bilstm", checkpoint, "eager", **changes)) < 1e-6
     assert onnx.agreement is not None
@@ -63,7 +64,32 @@ def test_an_encoder_answers_in_onnx_runtime_as_in_pytorch(pooling: str, checkpoi
 
 
 @needs_onnx
-@pytest.mark.parametrize("kind", ["bilstm", "pretrained"])
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"positions": "rotary"},
+        {"positions": "sinusoidal", "norm": "after", "pooling": "max"},
+        {"positions": "learned", "max_positions": 1200, "pooling": "cls"},
+        {"positions": "none", "causal": True, "pooling": "last"},
+    ],
+    ids=lambda changes: changes["positions"],
+)
+def test_a_scratch_transformer_answers_in_onnx_runtime_as_in_pytorch(changes: dict[str, object], checkpoint: Path) -> None:
+    onnx = serve("scratch", checkpoint, "onnx", **changes)
+    assert difference(onnx, serve("scratch", checkpoint, "eager", **changes)) < 1e-6
+
+
+@needs_onnx
+@pytest.mark.parametrize("kind", ["bilstm", "scratch"])
+def test_word_pieces_are_served_too(kind: str, checkpoint: Path) -> None:
+    changes = {"vocabulary": "word_pieces"}
+    onnx = serve(kind, checkpoint, "onnx", **changes)
+    assert difference(onnx, serve(kind, checkpoint, "eager", **changes)) < 1e-6
+    assert onnx.lengths_tokens(["good bad", ""]).tolist() == [4, 2]
+
+
+@needs_onnx
+@pytest.mark.parametrize("kind", ["bilstm", "scratch", "pretrained"])
 def test_int8_is_smaller_and_its_answers_are_compared(kind: str, checkpoint: Path) -> None:
     int8, onnx = serve(kind, checkpoint, "onnx_int8"), serve(kind, checkpoint, "onnx")
     assert int8.size.bytes == int8.disk_bytes < onnx.disk_bytes
@@ -83,7 +109,7 @@ def test_encoders_of_other_families_export(family: str, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @needs_compiler
-@pytest.mark.parametrize("kind", ["bilstm", "pretrained"])
+@pytest.mark.parametrize("kind", ["bilstm", "scratch", "pretrained"])
 def test_a_compiled_model_answers_as_the_eager_one(kind: str, checkpoint: Path) -> None:
     compiled = serve(kind, checkpoint, "compile")
     assert difference(compiled, serve(kind, checkpoint, "eager")) < 1e-5

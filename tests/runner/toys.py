@@ -24,7 +24,7 @@ from bakeoff.record import (
     SplitQuality,
     TrainingFacts,
 )
-from bakeoff.spec import BiLstm, Budget, Dataset, Latency, LongDoc, Majority, Model, Pretrained, Quality, Run, Tfidf, Training
+from bakeoff.spec import BiLstm, Budget, Dataset, Distillation, Latency, LongDoc, Majority, Model, Pretrained, Quality, Run, Tfidf, Training
 
 CANARY = "canary-7f3a my neighbour's diagnosis"
 FULL = LongDoc(strategy="full", max_tokens=None)
@@ -83,6 +83,13 @@ def make_run(seed: int = 0, *, model: str = "majority", labels: int = 100, redis
     )
     budget = Budget(labels=labels, draw=seed, order="stratified", unlabelled="none")
     return Run(dataset=dataset, budget=budget, model=MODELS[model], longdoc=FULL, probe=Quality(threads=1), seed=seed)
+
+
+def taught(seed: int = 0, *, teacher: Run, dropout: float = 0.1) -> Run:
+    """A BiLSTM with a teacher; `dropout` tells students of one teacher apart."""
+    how = Distillation(temperature=2.0, soft_weight=1.0, hard_weight=0.5, hidden_weight=0.0, transfer_epochs=1)
+    model = replace(MODELS["bilstm"], teacher=teacher.model.name, distillation=how, dropout=dropout)  # type: ignore[call-arg]
+    return replace(make_run(seed, model="bilstm"), model=model, teacher=teacher)
 
 
 def make_latency_run(name: str = "toy", *, redistributable: bool = True, **changes: object) -> Run:
@@ -218,6 +225,17 @@ def bake(
     record = make_record(run)
     write(record)
     return record
+
+
+def bake_with_weights(run: Run, folder: Path, *told: Callable[..., None], **options: object) -> Record:
+    """`bake`, which leaves weights too, so that students can be baked."""
+    (folder / "model").mkdir()
+    (folder / "model" / "weights").write_text(run.run_id)
+    return bake(run, folder, *told, **options)  # type: ignore[arg-type]
+
+
+def keeper(ledger: Path, acts: dict[int, str] | None = None, seconds: float = 0.0) -> Callable[..., Record]:
+    return partial(bake_with_weights, ledger=ledger, acts=acts or {}, seconds=seconds)
 
 
 def baker(ledger: Path, acts: dict[int, str] | None = None, seconds: float = 0.0) -> Callable[..., Record]:

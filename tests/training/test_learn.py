@@ -8,6 +8,7 @@ import pytest
 
 import bakery
 from bakeoff.data import budget, dataset
+from bakeoff.training import closed_form
 from bakeoff.training import learn as learning
 
 
@@ -22,13 +23,13 @@ def test_c_is_chosen_across_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     prepared = dataset.prepare(job.run.dataset)
     spent = budget.spend(prepared.pool, job.run.budget, validation=False)
     seen: dict[str, np.ndarray] = {}
-    original = learning.TfidfClassifier.fit
+    original = closed_form.TfidfClassifier.fit
 
     def spy(self: object, texts: object, labels: object, bundles: np.ndarray, unlabelled: object = ()) -> None:
         seen["bundles"] = bundles
         original(self, texts, labels, bundles, unlabelled)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(learning.TfidfClassifier, "fit", spy)
+    monkeypatch.setattr(closed_form.TfidfClassifier, "fit", spy)
     learning.learn(job.run, prepared, spent, device="cpu", log=lambda step, metrics: None)
     groups = prepared.pool.take(spent.fit).groups
     assert groups is not None

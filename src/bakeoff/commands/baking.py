@@ -1,17 +1,21 @@
 """What `run` and `sweep` share: Runs in, progress on standard error, an outcome out."""
 
+import dataclasses
 import functools
 import os
+import shutil
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Literal
 
 from bakeoff import tracking
-from bakeoff.errors import ConfigError, NotApplicable
+from bakeoff.data.checks import check
+from bakeoff.errors import ConfigError, DataError, NotApplicable
 from bakeoff.probes.requirements import require
 from bakeoff.provenance import provenance, usable_cpus
 from bakeoff.record import Provenance, Record
+from bakeoff.runner import needs
 from bakeoff.runner.events import Outcome
 from bakeoff.runner.inprocess import run_inprocess
 from bakeoff.runner.local import run_local
@@ -36,16 +40,21 @@ def bake_runs(
     group: str | None = None,
     rebake_all: bool = False,
 ) -> Outcome:
-    """Bake `runs` in order, `slots` at a time, then the latency Runs alone, session by session; each told on standard error."""
+    """Bake `runs` in order, `slots` at a time, then the latency Runs alone, session by session; each told on standard error.
+
+    What a Run is built from is baked before it, where it is not there yet.
+    """
     if not runs:
         return Outcome(baked=(), present=(), failed={}, interrupted=False)
     print("loading torch and what the Runs need, once …", file=sys.stderr)
     # Children tokenise inside their one thread a Run, and a forked tokeniser would warn about it.
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-    progress = Progress(total=len(runs), store=store, stream=sys.stderr)
+    progress = Progress(total=len(needs.with_needs(runs, store)), store=store, stream=sys.stderr)
     timed = [run for run in runs if isinstance(run.probe, Latency)]
     others = [run for run in runs if not isinstance(run.probe, Latency)]
-    work = functools.partial(bake_one, machine=machine, code=provenance(), group=group)
+    needed = needs.needed_by(others)
+    kept_before = {run_id for run_id in needed if needs.has_weights(store, run_id)}
+    work = functools.partial(bake_one, machine=machine, code=provenance(), group=group, needed=needed)
     outcome = Outcome(baked=(), present=(), failed={}, interrupted=False)
     if others and executor == "inprocess":
         outcome = run_inprocess(others, store=store, bake=work, share_texts=machine.share_texts, rebake_all=rebake_all, on_event=progress)
@@ -60,6 +69,9 @@ def bake_runs(
             rebake_all=rebake_all,
             on_event=progress,
         )
+    if machine.keep_weights == "none":
+        for run_id in needed - kept_before:
+            shutil.rmtree(store.folder(run_id) / needs.MODEL, ignore_errors=True)
     if not timed or outcome.interrupted:
         return outcome
     return outcome.and_then(
@@ -95,11 +107,17 @@ def bake_one(
     machine: Machine,
     code: Provenance,
     group: str | None,
+    needed: frozenset[str],
 ) -> Record:
-    """`bake.bake`, imported where it runs: the parent process never loads torch."""
+    """`bake.bake`, imported where it runs: the parent process never loads torch.
+
+    A Run that is recorded is baked for its weights alone, of which Weights & Biases need not hear again.
+    """
     from bakeoff.bake import bake
 
-    return bake(run, folder, notify, write, machine=machine, code=code, group=group)
+    if Store(folder.parent).load(run.run_id) is not None:
+        machine = dataclasses.replace(machine, wandb="disabled", keep_weights="all")
+    return bake(run, folder, notify, write, machine=machine, code=code, group=group, needed=needed)
 
 
 def bake_together(
@@ -115,6 +133,17 @@ def bake_together(
     from bakeoff.bake_latency import bake_session
 
     return bake_session(runs, folder_of, notify, write, machine=machine, group=group)
+
+
+def check_run(run: Run, store: Store) -> None:
+    """Raise NotApplicable or DataError for a Run that cannot start, or that needs one that cannot, told before anything starts."""
+    check(run)
+    for part, needed in needs.needs_of(run).items():
+        try:
+            check(needed)
+        except (NotApplicable, DataError) as reason:
+            raise type(reason)(f"model.{part}={needed.model.name} cannot be made here: {reason}") from None
+    check_latency(run, store)
 
 
 def check_latency(run: Run, store: Store) -> None:

@@ -1,6 +1,10 @@
 """`bakeoff data`: what a dataset holds, and what is wrong with it."""
 
+import csv
 import json
+import re
+import shlex
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
@@ -9,19 +13,20 @@ import numpy as np
 
 from bakeoff.config import Composer, quoted
 from bakeoff.data import audit, checkpoint, longdoc
-from bakeoff.data.dataset import prepare
-from bakeoff.data.tokens import CheckpointTokeniser, split_words
-from bakeoff.errors import BakeoffError
+from bakeoff.data.dataset import Rows, prepare
+from bakeoff.data.tokens import CheckpointTokeniser, Document
+from bakeoff.errors import BakeoffError, DataError
 from bakeoff.spec import Pretrained, Run
 
-OPTIONS = {"encoding": "encoding", "text": "text", "label": "label", "group": "group", "test_path": "test"}
+OPTIONS = {"encoding": "encoding", "text_pair": "text-pair", "text": "text", "label": "label", "group": "group", "test_path": "test"}
 """Settings of a dataset that this command has an option for."""
 
 
-def data(target: str, options: Mapping[str, str], *, model: str, format: Literal["table", "json"]) -> str:
+def data(target: str, options: Mapping[str, str], *, model: str, format: Literal["table", "json"], test_rows: Path | None = None) -> str:
     """The audit of a dataset as text or JSON; `options` are settings of the dataset, such as text and label.
 
-    Raises DataError for data that cannot be read, ConfigError for an option that the dataset does not have.
+    With `test_rows`, the test rows are also written to that file, and standard error says so. Raises DataError for data
+    that cannot be read and for a file that exists, ConfigError for an option that the dataset does not have.
     """
     dataset = [f"dataset={target}"]
     if (path := Path(target).expanduser()).exists() or path.suffix:
@@ -32,19 +37,47 @@ def data(target: str, options: Mapping[str, str], *, model: str, format: Literal
         prepared = prepare(run.dataset)
     except BakeoffError as error:
         raise type(error)(in_options(str(error))) from None
-    lengths = lengths_tokens(run, (*prepared.pool.texts, *prepared.test.texts))
+    if test_rows is not None:
+        write_test_rows(test_rows, prepared.test)
+        question = [*settings[:-1], "model=predictions", f"model.path={quoted(str(test_rows))}", "budget.labels=0"]
+        print(
+            f"{len(prepared.test):,} test rows are in {test_rows}: add a column label, and score it with "
+            f"{shlex.join(['bakeoff', 'run', *map(unquoted, question)])}",
+            file=sys.stderr,
+        )
+    lengths = lengths_tokens(run, (*prepared.pool.documents, *prepared.test.documents))
     found = audit.overview(prepared, lengths=lengths, max_tokens=run.longdoc.max_tokens)
     if format == "json":
         return json.dumps({"dataset": run.dataset.name, "fingerprint": run.dataset.fingerprint, **audit.as_plain(found)}, indent=2)
     return f"{run.dataset.name} ({run.dataset.fingerprint[:12]}), lengths in the tokens of {run.model.name}\n{audit.render(found)}".rstrip()
 
 
-def lengths_tokens(run: Run, texts: tuple[str, ...]) -> np.ndarray:
-    """Whole lengths in the model's own tokens, shape (texts,)."""
+def write_test_rows(file: Path, rows: Rows) -> None:
+    """A CSV file of row_id and text(s), for whoever answers elsewhere; labels stay here."""
+    columns = ("row_id", "text") if rows.pairs is None else ("row_id", "text", "text_pair")
+    parts = (rows.row_ids, rows.texts) if rows.pairs is None else (rows.row_ids, rows.texts, rows.pairs)
+    try:
+        with open(file, "x", newline="", encoding="utf-8") as handle:
+            writer = csv.writer(handle, lineterminator="\n")
+            writer.writerow(columns)
+            writer.writerows(zip(*parts, strict=True))
+    except FileExistsError:
+        raise DataError(f"--test-rows {file} exists already and may hold answers: name a new file") from None
+    except OSError as error:
+        raise DataError(f"--test-rows {file} cannot be written ({type(error).__name__}): name a file in a folder that exists") from None
+
+
+def unquoted(override: str) -> str:
+    """An override as a person would write it, without quotes that Hydra can do without."""
+    return re.sub(r"='([\w./-]+)'$", r"=\1", override)
+
+
+def lengths_tokens(run: Run, documents: tuple[Document, ...]) -> np.ndarray:
+    """Whole lengths in the model's own tokens, shape (documents,)."""
     if isinstance(run.model, Pretrained):
         tokeniser = CheckpointTokeniser(checkpoint.resolve(run.model.checkpoint, run.model.revision))
-        return longdoc.read(texts, tokeniser, run.longdoc).lengths_tokens
-    return np.asarray([len(split_words(text)) for text in texts], dtype=np.int64)
+        return longdoc.read(documents, tokeniser, run.longdoc).lengths_tokens
+    return longdoc.count_words(documents)
 
 
 def in_options(message: str) -> str:

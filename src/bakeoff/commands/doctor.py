@@ -1,7 +1,6 @@
 """`bakeoff doctor`: the machine, what is installed and fetched, what would be faster."""
 
 import sys
-from pathlib import Path
 
 from bakeoff import fingerprint
 from bakeoff.cache import cache_root
@@ -20,13 +19,16 @@ def doctor(*, fetch: bool) -> int:
     """Print what is there; with `fetch`, fetch what the starter needs. 1 when something could not be fetched."""
     import psutil
 
+    from bakeoff.probes import precision
+
     facts = provenance()
     version = facts.versions["bakeoff"] + (f" at {facts.commit[:12]}{' with changes' if facts.dirty else ''}" if facts.commit else "")
     print(f"bakeoff    {version}")
     print(f"python     {facts.versions['python']}; torch {facts.versions['torch']}, transformers {facts.versions['transformers']}")
     memory_gb = psutil.virtual_memory().total / 1024**3
     print(f"machine    {processor()}, {usable_cpus()} usable cores, {memory_gb:.0f} GB, {visible_gpus() or 'no'} GPU")
-    print(f"precision  {_precision_advice()}")
+    for device in precision.devices():
+        print(f"precision  {precision.measure(device).sentence}")
     print(f"W&B        {_wandb_mode()}")
     print(f"runs       {default_root()}")
     print(f"cache      {cache_root()}")
@@ -41,14 +43,6 @@ def doctor(*, fetch: bool) -> int:
                 print(f"bakeoff: {error}", file=sys.stderr)
         print(f"{'fetched' if assets.is_fetched(asset) else 'not yet':<10} {name} ({asset.requirement})")
     return 1 if failed else 0
-
-
-def _precision_advice() -> str:
-    cpuinfo = Path("/proc/cpuinfo")
-    flags = cpuinfo.read_text(encoding="utf-8") if cpuinfo.exists() else ""
-    if visible_gpus() or "amx_bf16" in flags or "avx512_bf16" in flags:
-        return "float32 unless model.precision=bfloat16, which this machine has instructions for and which may be faster"
-    return "float32; bfloat16 would be slower here"
 
 
 def _wandb_mode() -> str:

@@ -4,15 +4,15 @@ import os
 import shutil
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import hydra
 
 from bakeoff import config
-from bakeoff.commands.baking import bake_runs, check_device, check_latency
+from bakeoff.commands.baking import bake_runs, check_device, check_run
 from bakeoff.config import Composer, Job
-from bakeoff.data.checks import check
 from bakeoff.errors import BakeoffError
 from bakeoff.store import RECORD, Store, default_root
 from bakeoff.tracking import Mirror
@@ -31,17 +31,20 @@ def run(arguments: list[str]) -> int:
     informs = any(text.split("=")[0] in _INFORMS for text in arguments)
     multirun = "-m" in arguments or "--multirun" in arguments
     asked = config.expand(overrides) if multirun else [overrides]
+    jobs: list[Job] = []
     if informs:
         for each in asked:
             composer.compose(each)
     else:
-        for job in [composer.job(each) for each in asked]:  # all of them first: a check may fetch an asset
+        jobs = [composer.job(each) for each in asked]  # all of them first: a check may fetch an asset
+        for job in jobs:
             _check(job)
     failed: list[str] = []
+    composed: Iterator[Job] = iter(jobs)  # Hydra starts its task for each of them, in this order
 
     def task(cfg: Any) -> None:
         try:
-            failed.extend(_bake(config.from_hydra(cfg)))
+            failed.extend(_bake(composer.from_hydra(cfg, next(composed).run.needs)))
         except BakeoffError as mistake:  # of what changed since it was checked
             print(f"bakeoff: {mistake}", file=sys.stderr)
             failed.append(str(mistake))
@@ -65,8 +68,7 @@ def _check(job: Job) -> None:
     store = Store(default_root())
     if store.load(job.run.run_id) is None:
         check_device(job.machine, [job.run])
-        check(job.run)
-        check_latency(job.run, store)
+        check_run(job.run, store)
 
 
 def _bake(job: Job) -> list[str]:

@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Literal
 
 from bakeoff import config
-from bakeoff.commands.baking import Executor, bake_runs, check_device, check_latency
-from bakeoff.data.checks import check
+from bakeoff.commands import precision
+from bakeoff.commands.baking import Executor, bake_runs, check_device, check_run
 from bakeoff.errors import ConfigError, DataError, NotApplicable
+from bakeoff.runner import needs
 from bakeoff.runner import plan as planning
 from bakeoff.runner.plan import Rebake
 from bakeoff.store import Store, default_root
@@ -32,6 +33,8 @@ def sweep(
     planned = planning.plan(checked, store, rebake=rebake)
     if dry_run:
         print(planning.as_json(planned) if format == "json" else planning.as_text(planned), end="")
+        if (faster := precision.advice(planning.to_bake(planned))) is not None:
+            print(faster, file=sys.stderr)
         return 0
     for each in planned:
         if each.state == "not_applicable":
@@ -39,7 +42,7 @@ def sweep(
     machine, runs = config.machine_of(file, overrides), planning.to_bake(planned)
     check_device(machine, runs)
     done = sum(each.state == "done" for each in planned)
-    print(f"{len(runs)} Runs to bake, {done} already recorded", file=sys.stderr)
+    print(f"{len(needs.with_needs(runs, store))} Runs to bake, {done} already recorded", file=sys.stderr)
     outcome = bake_runs(
         runs,
         machine,
@@ -72,8 +75,7 @@ def checked_against_data(sweep: Sweep, store: Store) -> Sweep:
 def _checked(cell: Cell, store: Store) -> Cell:
     assert cell.run is not None
     try:
-        check(cell.run)
-        check_latency(cell.run, store)
+        check_run(cell.run, store)
     except (NotApplicable, DataError) as reason:
         return dataclasses.replace(cell, reason=str(reason))
     return cell

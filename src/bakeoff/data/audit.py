@@ -113,7 +113,7 @@ def render(overview: Overview) -> str:
 def _signs(prepared: Prepared, lengths: np.ndarray | None, max_tokens: int | None) -> Iterator[tuple[str, int, str]]:
     """Code, count and message of everything looked for, counts of 0 included."""
     parts = (prepared.pool, prepared.test, prepared.dropped)
-    texts = [" ".join(text.casefold().split()) for part in parts for text in part.texts]
+    texts = [" ".join(text.casefold().split()) for part in parts for text in part.whole_texts]
     labels = np.concatenate([part.labels for part in parts])
     clusters = np.concatenate([part.clusters for part in parts])
     pool, test = _class_sizes(prepared)

@@ -2,12 +2,13 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 from bakeoff import fingerprint
 from bakeoff.cache import cache_root
 from bakeoff.data import assets
 from bakeoff.errors import DataError
-from bakeoff.spec import Pretrained
+from bakeoff.spec import Frozen, Neural, OffTheShelf, ZeroShot
 
 _FILES = [
     "*.safetensors",
@@ -18,7 +19,12 @@ _FILES = [
     "vocab.*",
     "merges.txt",
     "*.model",
+    "modules.json",
+    "config_sentence_transformers.json",
+    "*_Pooling/config.json",
 ]
+_PICKLED = ["pytorch_model*.bin", "pytorch_model.bin.index.json"]
+"""Weights of checkpoints that were never saved as safetensors; they are read as tensors alone, never as code."""
 # Their positions start after the padding token's number, so the table has that many rows more than it can read.
 _PADDED_POSITIONS = {"camembert", "data2vec-text", "ibert", "longformer", "luke", "mpnet", "roberta", "roberta-prelayernorm", "xlm-roberta"}
 _RELATIVE_POSITIONS = {"funnel", "longt5", "mt5", "t5", "xlnet"}
@@ -41,7 +47,10 @@ def resolve(checkpoint: str, revision: str | None) -> Path:
     from huggingface_hub import snapshot_download
 
     try:
-        return Path(snapshot_download(checkpoint, revision=revision, allow_patterns=_FILES))
+        folder = Path(snapshot_download(checkpoint, revision=revision, allow_patterns=_FILES))
+        if not any(folder.glob("*.safetensors")):
+            folder = Path(snapshot_download(checkpoint, revision=revision, allow_patterns=_FILES + _PICKLED))
+        return folder
     except Exception as error:  # its HTTP client changes between versions, so the kind of failure is only named
         raise DataError(
             f"model.checkpoint={checkpoint} could not be had from the Hugging Face hub ({type(error).__name__}): check the name and the "
@@ -49,10 +58,22 @@ def resolve(checkpoint: str, revision: str | None) -> Path:
         ) from None
 
 
-def verify(model: Pretrained) -> None:
+def verify(model: Neural | Frozen | ZeroShot | OffTheShelf) -> None:
     """Raise DataError when a checkpoint's bytes differ from its fingerprint; starter assets are verified when fetched."""
+    assert model.checkpoint is not None, "only a model with a checkpoint has one to verify"
     if fingerprint.of_checkpoint(model.checkpoint, model.revision, cache_root()) != model.checkpoint_fingerprint:
         raise DataError("model.checkpoint changed since this Run was composed (its fingerprint differs): compose the Run again")
+
+
+def read_config(folder: Path) -> dict[str, Any]:
+    """What the config.json of a checkpoint says. Raises DataError when there is none that can be read."""
+    try:
+        config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        config = None
+    if not isinstance(config, dict):
+        raise DataError(f"model.checkpoint={folder.name} has no readable config.json: name a folder that holds a saved checkpoint")
+    return config
 
 
 def position_limit(folder: Path) -> int | None:
@@ -60,13 +81,8 @@ def position_limit(folder: Path) -> int | None:
 
     Raises DataError when the folder has no readable config.json.
     """
-    try:
-        config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-        model_type = config.get("model_type")
-    except (OSError, ValueError, AttributeError):
-        raise DataError(
-            f"model.checkpoint={folder.name} has no readable config.json: name a folder that holds a saved checkpoint"
-        ) from None
+    config = read_config(folder)
+    model_type = config.get("model_type")
     if model_type in _RELATIVE_POSITIONS or config.get("position_biased_input") is False:
         return None
     limit = config.get("max_position_embeddings", config.get("n_positions"))

@@ -4,9 +4,11 @@ import json
 from pathlib import Path
 
 from bakeoff import spec
-from bakeoff.data import checkpoint
-from bakeoff.data.budget import spend
+from bakeoff.data import checkpoint, checkpoint_checks, unlabelled, vectors, zero_checks
+from bakeoff.data import longdoc as reading
+from bakeoff.data.budget import VALIDATION_FROM_LABELS, spend
 from bakeoff.data.dataset import Prepared, prepare
+from bakeoff.data.tokens import CheckpointTokeniser
 from bakeoff.errors import BakeoffError, NotApplicable
 
 # The last dataset only: a sweep asks about one for many Runs in a row, and texts are large.
@@ -21,13 +23,45 @@ def check(run: spec.Run) -> None:
     budget is above the pool or its reading is longer than the model can read.
     """
     prepared = _prepared(run.dataset)
-    spend(prepared.pool, run.budget, validation=isinstance(run.model, spec.Neural))
-    if isinstance(run.model, spec.Pretrained):
+    spent = spend(prepared.pool, run.budget, validation=run.keeps_validation)
+    if run.is_trial and not len(spent.validation):
+        raise NotApplicable(
+            f"probe.scores=validation needs validation rows, and there are none below {VALIDATION_FROM_LABELS} labels: "
+            f"set budget.labels={VALIDATION_FROM_LABELS} or more"
+        )
+    if run.budget.unlabelled == "file":
+        unlabelled.lines(run.budget, run.dataset)
+    if isinstance(run.model, spec.Pretrained | spec.Frozen):
+        _check_checkpoint(run, run.model)
         _check_length(run.longdoc, run.model)
+    if isinstance(run.model, spec.BiLstm | spec.Scratch) and run.model.checkpoint is not None:
+        checkpoint_checks.check_files(_folder(run.model), weights=False)
+    if isinstance(run.model, spec.Scratch):
+        _check_positions(run.longdoc, run.model)
+    if isinstance(run.model, spec.BiLstm):
+        _check_embeddings(run.model)
+    if isinstance(run.model, spec.BudgetZero):
+        zero_checks.check_checkpoint(run, run.model, _folder(run.model), prepared.classes)
+        _check_length(run.longdoc, run.model)
+    if isinstance(run.model, spec.Predictions):
+        zero_checks.check_file(run.model, prepared)
+    if run.dataset.text_pair is not None and isinstance(run.model, spec.Neural | spec.Frozen | spec.BudgetZero):
+        _check_pair(run.longdoc, run.model)
 
 
-def _check_length(longdoc: spec.LongDoc, model: spec.Pretrained) -> None:
-    alone = model.size if model.without_checkpoint else None
+def _check_checkpoint(run: spec.Run, model: spec.Pretrained | spec.Frozen) -> None:
+    """An architecture alone has no files; what is timed untrained needs no weights."""
+    if isinstance(model, spec.Pretrained) and model.without_checkpoint:
+        checkpoint_checks.check_layers(model, None)
+        return
+    folder = _folder(model)
+    checkpoint_checks.check_files(folder, weights=not (isinstance(run.probe, spec.Latency) and run.probe.weights == "untrained"))
+    if isinstance(model, spec.Pretrained):
+        checkpoint_checks.check_layers(model, folder)
+
+
+def _check_length(longdoc: spec.LongDoc, model: spec.Pretrained | spec.Frozen | spec.BudgetZero) -> None:
+    alone = model.size if isinstance(model, spec.Pretrained) and model.without_checkpoint else None
     limit = checkpoint.position_limit(_folder(model)) if alone is None else alone.positions
     if limit is None:
         return
@@ -38,6 +72,30 @@ def _check_length(longdoc: spec.LongDoc, model: spec.Pretrained) -> None:
         )
     if longdoc.max_tokens > limit:
         raise NotApplicable(f"longdoc.max_tokens={longdoc.max_tokens} is above the {limit} tokens that {model.name} can read: {advice}")
+
+
+def _check_pair(longdoc: spec.LongDoc, model: spec.Neural | spec.Frozen | spec.BudgetZero) -> None:
+    """Have the checkpoint's tokeniser frame a pair of empty texts, which is refused where it cannot, or where there is no room."""
+    if model.checkpoint is not None and not (isinstance(model, spec.Pretrained) and model.without_checkpoint):
+        reading.read([("", "")], CheckpointTokeniser(_folder(model)), longdoc)
+
+
+def _check_positions(longdoc: spec.LongDoc, model: spec.Scratch) -> None:
+    """A token past the last row of a table of learned positions would have no place."""
+    most = model.max_positions
+    if most is not None and (longdoc.max_tokens is None or longdoc.max_tokens > most):
+        raise NotApplicable(
+            f"longdoc={longdoc.label} may read more than the model.max_positions={most} of {model.name}: raise that, use longdoc=head "
+            f"with longdoc.max_tokens={most} or less, or positions without a table, such as model.positions=rotary"
+        )
+
+
+def _check_embeddings(model: spec.BiLstm) -> None:
+    """Embeddings are as wide as what they start from."""
+    if model.embeddings == "vectors":
+        vectors.refuse_other_width(vectors.verify_file(model), model.embedding_dim)
+    elif model.embeddings == "checkpoint":
+        vectors.refuse_other_table(_folder(model), model.embedding_dim)
 
 
 def _prepared(dataset: spec.Dataset) -> Prepared:
@@ -54,7 +112,8 @@ def _prepared(dataset: spec.Dataset) -> Prepared:
     return found
 
 
-def _folder(model: spec.Pretrained) -> Path:
+def _folder(model: spec.Pretrained | spec.Frozen | spec.BiLstm | spec.BudgetZero | spec.Scratch) -> Path:
+    assert model.checkpoint is not None, "only a model with a checkpoint has a folder"
     key = (model.checkpoint, model.revision)
     if key not in _folders:
         try:

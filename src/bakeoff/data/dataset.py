@@ -25,13 +25,30 @@ class Rows:
     """n rows in the order of their ids, which come from the texts and never from the order of a file."""
 
     row_ids: tuple[str, ...]
-    """16 hex digits of the text's SHA-256, a dash, and a counter over rows of equal text sorted by label."""
+    """16 hex digits of the text's SHA-256 (of a pair: of both texts'), a dash, and a counter over equal rows sorted by label."""
     texts: tuple[str, ...]
     labels: np.ndarray
     """int64 indices into the classes, shape (n,)."""
     groups: tuple[str, ...] | None
     clusters: np.ndarray
     """int64 near-duplicate clusters, shape (n,); pool and test share the numbers."""
+    pairs: tuple[str, ...] | None = None
+    """The second text of each row, where a row is a pair of texts."""
+
+    @property
+    def all_texts(self) -> tuple[str, ...]:
+        """Every text there is, the second ones of pairs after the first ones: what a vocabulary is learned from."""
+        return self.texts + (self.pairs or ())
+
+    @property
+    def documents(self) -> tuple[str, ...] | tuple[tuple[str, str], ...]:
+        """One thing a row to read: a text, or a pair of texts."""
+        return self.texts if self.pairs is None else tuple(zip(self.texts, self.pairs, strict=True))
+
+    @property
+    def whole_texts(self) -> tuple[str, ...]:
+        """One text a row: a pair as one, on two lines."""
+        return tuple(_joined(self.texts, self.pairs))
 
     def __len__(self) -> int:
         return len(self.row_ids)
@@ -45,6 +62,7 @@ class Rows:
             labels=self.labels[chosen],
             groups=None if self.groups is None else tuple(self.groups[i] for i in chosen),
             clusters=self.clusters[chosen],
+            pairs=None if self.pairs is None else tuple(self.pairs[i] for i in chosen),
         )
 
 
@@ -87,7 +105,9 @@ def prepare(dataset: spec.Dataset) -> Prepared:
 
 def verify(dataset: spec.Dataset) -> None:
     """Raise DataError when a dataset's bytes differ from its fingerprint; starter assets are verified when fetched."""
-    if dataset.asset is not None:
+    if dataset.hub is not None:
+        found, name = _of_hub(dataset), dataset.hub
+    elif dataset.asset is not None:
         found, name = fingerprint.of_dataset_asset(dataset.asset), dataset.asset
     else:
         files = sources.paths(dataset)
@@ -96,19 +116,27 @@ def verify(dataset: spec.Dataset) -> None:
         raise DataError(f"{name} changed since this Run was composed (its fingerprint differs): compose the Run again to use the new bytes")
 
 
+def _of_hub(dataset: spec.Dataset) -> str:
+    return fingerprint.of_hub_dataset(
+        str(dataset.hub), config=dataset.hub_config, revision=dataset.revision, pool=dataset.hub_pool, test=dataset.hub_test
+    )
+
+
 def _build(dataset: spec.Dataset) -> Prepared:
     raw = sources.read(dataset)
     parts = [(role == "test", rows) for role, rows in raw.items()]
     texts = [text for _, rows in parts for text in rows.texts]
+    pairs = [pair for _, rows in parts for pair in rows.pairs or ()] if dataset.text_pair else None
     names = [label for _, rows in parts for label in rows.labels]
     groups = [group for _, rows in parts for group in rows.groups or ()]
     given_test = [is_test for is_test, rows in parts for _ in rows.texts]
 
-    ids = _row_ids(texts, given_test, names, groups)
+    ids = _row_ids(_hashes(texts, pairs), given_test, names, groups)
     order = sorted(range(len(ids)), key=ids.__getitem__)
     classes = labels.in_order(names)
     index = {name: i for i, name in enumerate(classes)}
-    masked = [near_duplicates.mask(texts[i]) for i in order]
+    whole = _joined(texts, pairs)
+    masked = [near_duplicates.mask(whole[i]) for i in order]
     near = near_duplicates.find(masked)
     rows = Rows(
         row_ids=tuple(ids[i] for i in order),
@@ -116,6 +144,7 @@ def _build(dataset: spec.Dataset) -> Prepared:
         labels=np.array([index[names[i]] for i in order], dtype=np.int64),
         groups=tuple(groups[i] for i in order) if groups else None,
         clusters=near.clusters(),
+        pairs=None if pairs is None else tuple(pairs[i] for i in order),
     )
 
     official = dataset.split == "official"
@@ -148,10 +177,25 @@ def _test_mask(dataset: spec.Dataset, keys: Sequence[str]) -> np.ndarray:
     return splits.lowest_hashes(keys, dataset.held_out_rows)
 
 
-def _row_ids(texts: list[str], given_test: list[bool], names: list[str], groups: list[str]) -> list[str]:
-    hashes = [hashlib.sha256(text.encode()).hexdigest()[:16] for text in texts]
-    parallel = zip(hashes, given_test, names, groups or [""] * len(texts), strict=True)
-    ids, seen = [""] * len(texts), Counter[str]()
+def _joined(texts: Sequence[str], pairs: Sequence[str] | None) -> Sequence[str]:
+    return texts if pairs is None else [f"{first}\n{second}" for first, second in zip(texts, pairs, strict=True)]
+
+
+def _hashes(texts: Sequence[str], pairs: Sequence[str] | None) -> list[str]:
+    """16 hex digits of each text's SHA-256; of a pair, of its two digests, since joined texts could be cut in several places."""
+    digests = _digests(texts)
+    if pairs is not None:
+        digests = _digests([first + second for first, second in zip(digests, _digests(pairs), strict=True)])
+    return [digest[:16] for digest in digests]
+
+
+def _digests(texts: Sequence[str]) -> list[str]:
+    return [hashlib.sha256(text.encode()).hexdigest() for text in texts]
+
+
+def _row_ids(hashes: list[str], given_test: list[bool], names: list[str], groups: list[str]) -> list[str]:
+    parallel = zip(hashes, given_test, names, groups or [""] * len(hashes), strict=True)
+    ids, seen = [""] * len(hashes), Counter[str]()
     for _, i in sorted((key, i) for i, key in enumerate(parallel)):
         ids[i] = f"{hashes[i]}-{seen[hashes[i]]}"
         seen[hashes[i]] += 1
@@ -171,6 +215,9 @@ def _save(path: Path, prepared: Prepared) -> None:
     import pyarrow.parquet as pq
 
     sides = (prepared.pool, prepared.test, prepared.dropped)
+    second = {}
+    if prepared.pool.pairs is not None:
+        second["pair"] = pa.array([pair for side in sides for pair in side.pairs or ()], type=pa.large_string())
     table = pa.table(
         {
             "row_id": [row_id for side in sides for row_id in side.row_ids],
@@ -182,6 +229,7 @@ def _save(path: Path, prepared: Prepared) -> None:
                 [np.zeros(len(side), dtype=bool) if side is not prepared.test else prepared.contaminated for side in sides]
             ),
         }
+        | second
     )
     facts = {"classes": prepared.classes, "n_pool": len(prepared.pool), "n_test": len(prepared.test), "n": table.num_rows}
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -210,6 +258,7 @@ def _load(path: Path, dataset: spec.Dataset) -> Prepared | None:
             labels=table["label"].to_numpy().astype(np.int64),
             groups=None if None in groups else tuple(groups),
             clusters=table["cluster"].to_numpy().astype(np.int64),
+            pairs=None if dataset.text_pair is None else tuple(table["pair"].to_pylist()),
         )
         n_pool, n_seen, classes = facts["n_pool"], facts["n_pool"] + facts["n_test"], tuple(facts["classes"])
         contaminated = table["contaminated"].to_numpy()[n_pool:n_seen]

@@ -1,4 +1,4 @@
-"""Files to rows: CSV, TSV, JSON lines, a folder per class, and the formats of the starter datasets.
+"""Files to rows: CSV, TSV, JSON lines, a folder per class, the formats of the starter datasets; and the hub.
 
 Errors name rows by number (in a table the header is row 1) and never quote a document.
 """
@@ -7,24 +7,26 @@ import csv
 import io
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from bakeoff import spec
-from bakeoff.data import assets, labels
+from bakeoff.data import assets, hub, labels
 from bakeoff.data.encodings import decode
 from bakeoff.errors import DataError
 
 
 @dataclass(frozen=True, kw_only=True)
 class RawRows:
-    """Rows as a source holds them; the three are parallel, and `labels` are class names."""
+    """Rows as a source holds them; its tuples are parallel, and `labels` are class names."""
 
     texts: tuple[str, ...]
     labels: tuple[str, ...]
     groups: tuple[str, ...] | None
+    pairs: tuple[str, ...] | None = None
+    """The second text of each row, where a row is a pair of texts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +37,15 @@ class _Cell:
     text: str
     label: object
     group: object = None
+    pair: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Source:
+    """Where rows are; `place` is what errors call it."""
+
+    cells: Iterator[_Cell]
+    place: str
 
 
 def read(dataset: spec.Dataset) -> dict[str, RawRows]:
@@ -42,22 +53,22 @@ def read(dataset: spec.Dataset) -> dict[str, RawRows]:
 
     Raises DataError when files, columns, encoding or labels are not what the configuration says.
     """
-    roles = {role: _labelled(dataset, path) for role, path in paths(dataset).items()}
-    names = labels.rename((label for cells in roles.values() for _, label in cells), dataset.label_map)
+    sources = _hub_splits(dataset) if dataset.hub is not None else _files(dataset)
+    parts = {role: _labelled(source) for role, source in sources.items()}
+    names = labels.rename((label for cells in parts.values() for _, label in cells), dataset.label_map)
     labels.check(names.values())
     rows = {
         role: RawRows(
             texts=tuple(_clean(cell.text) for cell, _ in cells),
             labels=tuple(names[label] for _, label in cells),
             groups=_groups(dataset, cells) if dataset.group else None,
+            pairs=tuple(_clean(cell.pair) for cell, _ in cells) if dataset.text_pair else None,
         )
-        for role, cells in roles.items()
+        for role, cells in parts.items()
     }
     classes = sorted(set(rows["pool"].labels))
     if len(classes) < 2:
-        raise DataError(
-            f"{_place(dataset, paths(dataset)['pool'])} has one class only ({classes[0]}): a classifier needs rows of two or more"
-        )
+        raise DataError(f"{sources['pool'].place} has one class only ({classes[0]}): a classifier needs rows of two or more")
     return rows
 
 
@@ -76,8 +87,35 @@ def paths(dataset: spec.Dataset) -> dict[str, Path]:
     return {role: path for role, path in files.items() if role == "pool" or dataset.split == "official"}
 
 
-def _labelled(dataset: spec.Dataset, path: Path) -> list[tuple[_Cell, str]]:
-    """Every row of a file with its canonical label."""
+def _files(dataset: spec.Dataset) -> dict[str, _Source]:
+    return {role: _Source(cells=_of_file(dataset, path), place=_place(dataset, path)) for role, path in paths(dataset).items()}
+
+
+def _hub_splits(dataset: spec.Dataset) -> dict[str, _Source]:
+    found = hub.load(dataset)
+    named = {role: (found[name], f"{dataset.hub} ({name})") for role, name in hub.splits(dataset).items()}
+    return {role: _Source(cells=_of_hub(dataset, split, place), place=place) for role, (split, place) in named.items()}
+
+
+def _labelled(source: _Source) -> list[tuple[_Cell, str]]:
+    """Every row of a source with its canonical label."""
+    cells, place = list(source.cells), source.place
+    if not cells:
+        raise DataError(f"{place} has no rows: give a file with at least one labelled text of each class")
+    found = [(cell, labels.canonical(cell.label)) for cell in cells]
+    missing = [cell.where for cell, label in found if label is None]
+    if missing:
+        raise DataError(f"{place} has no label in {len(missing)} rows, the first is row {missing[0]}: label them or leave them out")
+    return [(cell, label) for cell, label in found if label is not None]
+
+
+def _of_hub(dataset: spec.Dataset, split: Any, place: str) -> Iterator[_Cell]:
+    """Rows by their number from 1."""
+    for number, values in enumerate(hub.rows(split, _columns(dataset), place), start=1):
+        yield _cell(number, values, dataset, f"row {number} of {place}")
+
+
+def _of_file(dataset: spec.Dataset, path: Path) -> Iterator[_Cell]:
     place = _place(dataset, path)
     if not path.exists():
         raise DataError(f"{place} does not exist: check dataset.path and dataset.test_path")
@@ -86,14 +124,7 @@ def _labelled(dataset: spec.Dataset, path: Path) -> list[tuple[_Cell, str]]:
         raise DataError(f"{place} {advice}")
     if dataset.group and dataset.format not in ("csv", "tsv", "jsonl"):
         raise DataError(f"dataset.group={dataset.group} needs a table with that column, but dataset.format={dataset.format}")
-    cells = list(_READERS[dataset.format](dataset, path, place))
-    if not cells:
-        raise DataError(f"{place} has no rows: give a file with at least one labelled text of each class")
-    found = [(cell, labels.canonical(cell.label)) for cell in cells]
-    missing = [cell.where for cell, label in found if label is None]
-    if missing:
-        raise DataError(f"{place} has no label in {len(missing)} rows, the first is row {missing[0]}: label them or leave them out")
-    return [(cell, label) for cell, label in found if label is not None]
+    yield from _READERS[dataset.format](dataset, path, place)
 
 
 def _table(dataset: spec.Dataset, path: Path, place: str) -> Iterator[_Cell]:
@@ -105,7 +136,7 @@ def _table(dataset: spec.Dataset, path: Path, place: str) -> Iterator[_Cell]:
         header = next((cells for cells in lines if cells), None)
         if header is None:
             raise DataError(f"{place} is empty: give a file with a header and rows")
-        wanted = [_column(header, name, key, place) for key, name in _columns(dataset).items()]
+        wanted = {key: _column(header, name, key, place) for key, name in _columns(dataset).items()}
         named = max(index for index, name in enumerate(header) if name.strip()) + 1
         row = 1
         for cells in lines:
@@ -116,7 +147,7 @@ def _table(dataset: spec.Dataset, path: Path, place: str) -> Iterator[_Cell]:
                 raise DataError(
                     f"{place} has {len(cells)} cells in row {row} but {len(header)} in its header: quote texts that hold a separator"
                 )
-            yield _Cell(row, *(cells[index] for index in wanted))
+            yield _cell(row, {key: cells[index] for key, index in wanted.items()}, dataset, place)
     except csv.Error:
         raise DataError(f'{place} has a broken quote in row {row + 1}: close each quoted text and write a quote inside one as ""') from None
     finally:
@@ -124,7 +155,7 @@ def _table(dataset: spec.Dataset, path: Path, place: str) -> Iterator[_Cell]:
 
 
 def _json_lines(dataset: spec.Dataset, path: Path, place: str) -> Iterator[_Cell]:
-    """One object a line; the text must be a string, so that a null or a number is never read as a document."""
+    """One object a line."""
     text = _newlines(decode(path.read_bytes(), encoding=dataset.encoding, name=place))
     # split("\n") and not splitlines, which also cuts at the line separators that JSON allows inside a string
     for number, line in enumerate(text.split("\n"), start=1):
@@ -139,13 +170,7 @@ def _json_lines(dataset: spec.Dataset, path: Path, place: str) -> Iterator[_Cell
         for key, name in _columns(dataset).items():
             if name not in values:
                 raise DataError(f"dataset.{key}={name} is missing in line {number} of {place}; {labels.nearest(name, map(str, values))}")
-        found = [values[name] for name in _columns(dataset).values()]
-        if not isinstance(found[0], str):
-            kind = "null" if found[0] is None else type(found[0]).__name__
-            raise DataError(
-                f'dataset.text={dataset.text} is {kind} in line {number} of {place}: it should be a text ("" where there is none)'
-            )
-        yield _Cell(number, *found)
+        yield _cell(number, {key: values[name] for key, name in _columns(dataset).items()}, dataset, f"line {number} of {place}")
 
 
 def _folders(dataset: spec.Dataset, path: Path, place: str) -> Iterator[_Cell]:
@@ -197,8 +222,18 @@ _READERS: dict[str, Callable[[spec.Dataset, Path, str], Iterator[_Cell]]] = {
 
 
 def _columns(dataset: spec.Dataset) -> dict[str, Any]:
-    columns = {"text": dataset.text, "label": dataset.label}
-    return columns | ({"group": dataset.group} if dataset.group else {})
+    named = {"text": dataset.text, "label": dataset.label, "group": dataset.group, "text_pair": dataset.text_pair}
+    return {key: name for key, name in named.items() if name}
+
+
+def _cell(where: int, values: Mapping[str, Any], dataset: spec.Dataset, place: str) -> _Cell:
+    """A row of typed values, by setting; only a string is a text, so that a null or a number is never read as a document."""
+    for key in ("text", "text_pair"):
+        value = values.get(key, "")
+        if not isinstance(value, str):
+            kind = "null" if value is None else type(value).__name__
+            raise DataError(f'dataset.{key}={getattr(dataset, key)} is {kind} in {place}: it should be a text ("" where there is none)')
+    return _Cell(where, values["text"], values["label"], values.get("group"), values.get("text_pair", ""))
 
 
 def _column(header: list[str], name: str, key: str, place: str) -> int:

@@ -18,8 +18,12 @@ import numpy.typing as npt
 from bakeoff.cache import cache_root
 
 Ids = npt.NDArray[np.int32]
+Document = str | tuple[str, str]
+"""What is read as one: a text, or a pair of texts."""
 
 PAD, UNKNOWN, EMPTY = 0, 1, 2
+SEPARATOR = "[SEP]"
+"""The word between two texts of a pair; no text holds it, since words are lower-cased and brackets are words of their own."""
 _WORD = re.compile(r"\w+|[^\w\s]")
 
 
@@ -41,6 +45,11 @@ class Tokeniser(Protocol):
         """Special tokens after a document."""
         ...
 
+    @property
+    def pair(self) -> "PairFrame | None":
+        """The special tokens of a pair of texts; None where nothing would tell the two apart."""
+        ...
+
     def encode(self, texts: Sequence[str]) -> list[Ids]:
         """One array of shape (tokens,) a text, uncut and without special tokens; may come from a cache on disk."""
         ...
@@ -48,6 +57,23 @@ class Tokeniser(Protocol):
     def encode_now(self, texts: Sequence[str]) -> list[Ids]:
         """What `encode` gives, from the texts themselves, as a served model would."""
         ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class PairFrame:
+    """Special tokens before, between and after two texts that are read as one document."""
+
+    prefix: tuple[int, ...]
+    middle: tuple[int, ...]
+    """At least one."""
+    suffix: tuple[int, ...]
+    segments: bool = False
+    """Whether the second text, and what stands after it, is of another segment than what stands before it."""
+
+    @property
+    def separator_id(self) -> int | None:
+        """The token after whose first appearance the second segment begins; None where segments are not told apart."""
+        return self.middle[-1] if self.segments else None
 
 
 class CheckpointTokeniser:
@@ -58,14 +84,23 @@ class CheckpointTokeniser:
 
         tokeniser = self._tokeniser = AutoTokenizer.from_pretrained(str(folder))
         self.pad_id = int(tokeniser.pad_token_id or 0)
+        self.mask_id: int | None = tokeniser.mask_token_id
+        self.special_ids = tuple(tokeniser.all_special_ids)
         self._backend = tokeniser.backend_tokenizer
         self._backend.no_truncation()
         self._backend.no_padding()
+        # A text that holds the characters of a special token, such as [SEP], is text all the same.
+        self._backend.encode_special_tokens = True
         framed = self._backend.encode("a")
         content = [i for i, special in enumerate(framed.special_tokens_mask) if not special]
         self.prefix = tuple(framed.ids[: content[0]])
         self.suffix = tuple(framed.ids[content[-1] + 1 :])
-        self.fingerprint = hashlib.sha256(self._backend.to_str().encode()).hexdigest()
+        self.pair = _pair_frame(self._backend.encode("a", "b"))
+        self.fingerprint = hashlib.sha256(f"{self._backend.to_str()}|special tokens as text".encode()).hexdigest()
+
+    def __len__(self) -> int:
+        """How many rows a table needs to have one for every id."""
+        return int(max(self._tokeniser.get_vocab().values())) + 1
 
     def save(self, folder: Path) -> None:
         """Write the tokeniser's files, truncation and padding cleared."""
@@ -88,7 +123,10 @@ class CheckpointTokeniser:
 
 @dataclass(frozen=True)
 class WordVocabulary:
-    """Lower-cased words and punctuation marks, most frequent first; ids 0, 1, 2 are padding, unknown, empty text."""
+    """Lower-cased words and punctuation marks, most frequent first; ids 0, 1, 2 are padding, unknown, empty text.
+
+    One for pairs of texts has SEPARATOR before all of its words.
+    """
 
     words: tuple[str, ...]
     pad_id: int = PAD
@@ -96,14 +134,20 @@ class WordVocabulary:
     suffix: tuple[int, ...] = ()
 
     @classmethod
-    def learn(cls, texts: Sequence[str], *, min_count: int, max_size: int) -> "WordVocabulary":
-        """The words that stand at least `min_count` times in `texts`, at most `max_size` of them."""
+    def learn(cls, documents: Sequence[Document], *, min_count: int, max_size: int, pairs: bool = False) -> "WordVocabulary":
+        """The words that stand at least `min_count` times in all texts, at most `max_size` of them; and SEPARATOR, for `pairs`."""
+        texts = (text for document in documents for text in ((document,) if isinstance(document, str) else document))
         counts = Counter(word for text in texts for word in split_words(text))
         kept = sorted((word for word, count in counts.items() if count >= min_count), key=lambda word: (-counts[word], word))
-        return cls(words=tuple(kept[:max_size]))
+        return cls(words=(*([SEPARATOR] if pairs else []), *kept[:max_size]))
 
     def __len__(self) -> int:
         return len(self.words) + 3
+
+    @property
+    def pair(self) -> PairFrame | None:
+        """SEPARATOR between two texts; None for a vocabulary without it."""
+        return PairFrame(prefix=(), middle=(self._ids[SEPARATOR],), suffix=()) if SEPARATOR in self._ids else None
 
     @functools.cached_property
     def _ids(self) -> dict[str, int]:
@@ -126,6 +170,19 @@ def first_words(text: str, most: int) -> str:
     """The text up to the end of its first `most` words and punctuation marks."""
     found = next(itertools.islice(_WORD.finditer(text), most, None), None)
     return text if found is None else text[: found.start()]
+
+
+def _pair_frame(framed: Any) -> PairFrame | None:
+    """The special tokens around the tokens of "a" and "b" in their encoding as a pair."""
+    first, second = ([i for i, sequence in enumerate(framed.sequence_ids) if sequence == part] for part in (0, 1))
+    if not first or not second or second[0] == first[-1] + 1:
+        return None
+    return PairFrame(
+        prefix=tuple(framed.ids[: first[0]]),
+        middle=tuple(framed.ids[first[-1] + 1 : second[0]]),
+        suffix=tuple(framed.ids[second[-1] + 1 :]),
+        segments=framed.type_ids[second[0]] != framed.type_ids[first[0]],
+    )
 
 
 def _texts_hash(texts: Sequence[str], fingerprint: str) -> str:

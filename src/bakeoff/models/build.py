@@ -2,16 +2,32 @@
 
 from pathlib import Path
 
+import numpy as np
+import numpy.typing as npt
 from torch import nn
 
 from bakeoff.models.bilstm import BiLstmClassifier
-from bakeoff.spec import BiLstm, Pretrained
+from bakeoff.models.scratch import ScratchClassifier
+from bakeoff.spec import BiLstm, Neural, Scratch
 
 
-def build(model: BiLstm | Pretrained, *, n_classes: int, vocabulary_size: int, pad_id: int, folder: Path | None) -> nn.Module:
-    """The module of a neural Model; `folder` holds the checkpoint of a pretrained one."""
+def build(
+    model: Neural,
+    *,
+    n_classes: int,
+    vocabulary_size: int,
+    pad_id: int,
+    folder: Path | None,
+    embeddings: npt.NDArray[np.float32] | None = None,
+) -> nn.Module:
+    """The module of a neural Model; `folder` holds the checkpoint of a pretrained one.
+
+    `embeddings`, shape (vocabulary, embedding), are what those of a BiLSTM start from.
+    """
     if isinstance(model, BiLstm):
-        return BiLstmClassifier(model, vocabulary_size=vocabulary_size, n_classes=n_classes, pad_id=pad_id)
+        return BiLstmClassifier(model, vocabulary_size=vocabulary_size, n_classes=n_classes, pad_id=pad_id, embeddings=embeddings)
+    if isinstance(model, Scratch):
+        return ScratchClassifier(model, vocabulary_size=vocabulary_size, n_classes=n_classes, pad_id=pad_id)
     from bakeoff.models.pretrained import PretrainedClassifier
 
     assert folder is not None, "a pretrained model is built from its checkpoint's folder"

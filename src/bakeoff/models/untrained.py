@@ -10,34 +10,39 @@ import numpy as np
 import torch
 from torch import nn
 
-from bakeoff.models import sizes
-from bakeoff.models.bilstm import BiLstmClassifier
-from bakeoff.models.linear import TfidfClassifier
-from bakeoff.models.pretrained import PretrainedClassifier
-from bakeoff.spec import BiLstm, Pretrained, Tfidf
+from bakeoff.models import encoders, sizes
+from bakeoff.models.build import build
+from bakeoff.models.linear import Document, TfidfClassifier
+from bakeoff.models.pretrained import FrozenClassifier, PretrainedClassifier
+from bakeoff.spec import BiLstm, Frozen, Pretrained, Scratch, Tfidf
 
 SEED = 0
 
 
-def bilstm(model: BiLstm, *, vocabulary_size: int, n_classes: int, pad_id: int) -> nn.Module:
-    """A BiLSTM over a vocabulary of this size."""
+def over_vocabulary(model: BiLstm | Scratch, *, vocabulary_size: int, n_classes: int, pad_id: int) -> nn.Module:
+    """A BiLSTM or a transformer of our own over a vocabulary of this size."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(SEED)
-        return BiLstmClassifier(model, vocabulary_size=vocabulary_size, n_classes=n_classes, pad_id=pad_id)
+        return build(model, vocabulary_size=vocabulary_size, n_classes=n_classes, pad_id=pad_id, folder=None)
 
 
 def pretrained(model: Pretrained, *, n_classes: int, folder: Path | None) -> nn.Module:
     """The encoder that the configuration in `folder` describes, or `model.size` where there is no folder."""
-    from transformers import AutoConfig
-
     assert folder is not None or model.size is not None, "an encoder needs a checkpoint's configuration or a size"
-    config = AutoConfig.from_pretrained(str(folder)) if folder is not None else sizes.config_of(model.size)  # type: ignore[arg-type]
+    config = encoders.read_config(folder) if folder is not None else sizes.config_of(model.size)  # type: ignore[arg-type]
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(SEED)
         return PretrainedClassifier(model, config=config, n_classes=n_classes)
 
 
-def tfidf(model: Tfidf, *, n_classes: int, texts: Sequence[str]) -> TfidfClassifier:
+def frozen(model: Frozen, *, n_classes: int, folder: Path) -> nn.Module:
+    """The encoder that the configuration in `folder` describes, under a head."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(SEED)
+        return FrozenClassifier(model, config=encoders.read_config(folder), n_classes=n_classes)
+
+
+def tfidf(model: Tfidf, *, n_classes: int, texts: Sequence[Document]) -> TfidfClassifier:
     """Vocabulary and IDF of `texts`, random coefficients."""
     classifier = TfidfClassifier(model, n_classes, SEED)
     classifier.fit_vocabulary(texts)

@@ -1,7 +1,8 @@
 """What an answer takes besides time: size, arithmetic, and the device's own limit to hold it against."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -12,8 +13,9 @@ from bakeoff import record, spec
 from bakeoff.data import checkpoint
 from bakeoff.models import sizes
 from bakeoff.models.build import count_parameters
+from bakeoff.models.loading import Linear
 from bakeoff.probes import flops
-from bakeoff.probes.weights import Linear, Neural
+from bakeoff.probes.weights import Neural
 
 _PEAK_WIDTHS = {"cpu": (512, 1024, 2048), "cuda": (4096, 8192)}
 _DTYPES: dict[spec.Precision, torch.dtype] = {"float32": torch.float32, "bfloat16": torch.bfloat16}
@@ -49,28 +51,32 @@ def flops_per_document(run: spec.Run, *, lengths_tokens: npt.NDArray[np.int64], 
     tokens = int(np.median(read))
     if isinstance(run.model, spec.BiLstm):
         return flops.of_bilstm(run.model, tokens=tokens, n_classes=n_classes)
-    if not isinstance(run.model, spec.Pretrained):
+    if isinstance(run.model, spec.Scratch):
+        return flops.of_scratch(run.model, tokens=tokens, n_classes=n_classes)
+    if not isinstance(run.model, spec.Pretrained | spec.Frozen):
         return None
     size = encoder_size(run.model)
     return None if size is None else flops.of_encoder(size, tokens=tokens, n_classes=n_classes)
 
 
-def encoder_size(model: spec.Pretrained) -> spec.EncoderSize | None:
-    """The numbers of an encoder: its own, or those of its checkpoint; None for a family that has no formula."""
-    if model.size is not None:
-        return model.size
-    return sizes.size_in(checkpoint.resolve(model.checkpoint, model.revision))
+def encoder_size(model: spec.Pretrained | spec.Frozen) -> spec.EncoderSize | None:
+    """The numbers of an encoder, as many layers as are kept: its own or its checkpoint's; None for a family without a formula."""
+    own = model.size if isinstance(model, spec.Pretrained) else None
+    size = own if own is not None else sizes.size_in(checkpoint.resolve(model.checkpoint, model.revision))
+    if size is None or not isinstance(model, spec.Pretrained) or model.keep_layers is None:
+        return size
+    return replace(size, layers=len(model.keep_layers))
 
 
-def matmul_peak_gflops(*, device: str, precision: spec.Precision, seconds: float = 1.0) -> float:
+def matmul_peak_gflops(*, device: str, precision: spec.Precision, seconds: float = 1.0, widths: Sequence[int] | None = None) -> float:
     """The highest rate of square matrix products that this device reaches with the present thread count.
 
-    The fastest of products of several widths, repeated for `seconds` in all, in thousand million operations a second.
+    The fastest of products of several `widths`, repeated for `seconds` in all, in thousand million operations a second.
     """
     rates: list[float] = []
-    for width in _PEAK_WIDTHS[device]:
+    for width in widths or _PEAK_WIDTHS[device]:
         a, b = (torch.randn(width, width, device=device).to(_DTYPES[precision]) for _ in range(2))
-        rates += _rates(a, b, seconds=seconds / len(_PEAK_WIDTHS[device]))
+        rates += _rates(a, b, seconds=seconds / len(widths or _PEAK_WIDTHS[device]))
     return max(rates)
 
 

@@ -13,11 +13,13 @@ from torch import nn
 
 from bakeoff import record, spec
 from bakeoff.data.dataset import Prepared
+from bakeoff.data.tokens import Document
 from bakeoff.errors import BakeoffError, NotApplicable
+from bakeoff.models.loading import Linear
 from bakeoff.probes import cost, weights
 from bakeoff.probes.pipeline import Forward, Pipeline, Probabilities, Stages, linear_stages, neural_stages, stopwatch
 from bakeoff.probes.requirements import require
-from bakeoff.probes.weights import Linear, Neural
+from bakeoff.probes.weights import Neural
 
 COMPARED_DOCUMENTS = 32
 TOLERANCES: dict[spec.Precision, float] = {"float32": 1e-4, "bfloat16": 2e-2}
@@ -38,13 +40,13 @@ def build_pipeline(run: spec.Run, prepared: Prepared, *, classes: tuple[str, ...
     use_threads(probe.threads)
     candidate = weights.load(run, prepared, classes=classes, folder=weights_folder)
     if isinstance(candidate, Neural):
-        return _neural(run, probe, candidate, prepared.test.texts, n_classes=len(classes))
-    return _pipeline(run, candidate, linear_stages(candidate, run.longdoc), prepared.test.texts, n_classes=len(classes))
+        return _neural(run, probe, candidate, prepared.test.documents, n_classes=len(classes))
+    return _pipeline(run, candidate, linear_stages(candidate, run.longdoc), prepared.test.documents, n_classes=len(classes))
 
 
-def _neural(run: spec.Run, probe: spec.Latency, candidate: Neural, texts: Sequence[str], *, n_classes: int) -> Pipeline:
+def _neural(run: spec.Run, probe: spec.Latency, candidate: Neural, texts: Sequence[Document], *, n_classes: int) -> Pipeline:
     """An engine's pipeline, which has answered some of the test documents as the eager one does."""
-    assert isinstance(run.model, spec.BiLstm | spec.Pretrained)
+    assert isinstance(run.model, spec.Neural | spec.Frozen)
     precision = run.model.precision
     began = time.perf_counter()
     plain = eager(candidate.classifier, precision=precision, device=probe.device)
@@ -68,7 +70,7 @@ def _neural(run: spec.Run, probe: spec.Latency, candidate: Neural, texts: Sequen
     return replace(served, agreement=agreed, size=size, disk_bytes=size.bytes, checking_seconds=checking_seconds)
 
 
-def _pipeline(run: spec.Run, candidate: Neural | Linear, stages: Stages, texts: Sequence[str], *, n_classes: int) -> Pipeline:
+def _pipeline(run: spec.Run, candidate: Neural | Linear, stages: Stages, texts: Sequence[Document], *, n_classes: int) -> Pipeline:
     size = cost.size_of(run, candidate, lengths_tokens=stages.lengths_tokens(texts), n_classes=n_classes)
     assert isinstance(run.probe, spec.Latency)
     return Pipeline(stages=stages, stopwatch=stopwatch(run.probe.device), n_classes=n_classes, size=size, disk_bytes=size.bytes)
@@ -93,7 +95,7 @@ def agreement(answers: Probabilities, expected: Probabilities, *, engine: str, p
     )
 
 
-def _spread(texts: Sequence[str], pipeline: Pipeline) -> list[str]:
+def _spread(texts: Sequence[Document], pipeline: Pipeline) -> list[Document]:
     """Some of the texts, from the shortest to the longest."""
     order = np.argsort(pipeline.lengths_tokens(texts), kind="stable")
     return [texts[i] for i in order[np.unique(np.linspace(0, len(order) - 1, COMPARED_DOCUMENTS).round().astype(int))]]
@@ -127,7 +129,7 @@ def compiled(module: nn.Module, *, precision: spec.Precision, device: str) -> Fo
     return eager(torch.compile(module, dynamic=True), precision=precision, device=device)  # type: ignore[arg-type]
 
 
-def _exported(model: spec.BiLstm | spec.Pretrained, probe: spec.Latency, candidate: Neural) -> Path | None:
+def _exported(model: spec.Neural | spec.Frozen, probe: spec.Latency, candidate: Neural) -> Path | None:
     """The file that an engine serves; None for one that serves the module itself."""
     if probe.engine == "compile":
         return None
@@ -136,7 +138,7 @@ def _exported(model: spec.BiLstm | spec.Pretrained, probe: spec.Latency, candida
     return onnx_engine.exported(candidate.classifier, model, int8=probe.engine == "onnx_int8")
 
 
-def _forward(model: spec.BiLstm | spec.Pretrained, probe: spec.Latency, candidate: Neural, file: Path | None) -> Forward:
+def _forward(model: spec.Neural | spec.Frozen, probe: spec.Latency, candidate: Neural, file: Path | None) -> Forward:
     """The forward pass of an engine that is not eager."""
     if file is None:
         return compiled(candidate.classifier, precision=model.precision, device=probe.device)

@@ -6,20 +6,31 @@ product of (a, b) and (b, c) matrices is 2·a·b·c operations.
 """
 
 from bakeoff.models.sizes import LONGFORMER_WINDOW
-from bakeoff.spec import BiLstm, EncoderSize
+from bakeoff.spec import BiLstm, EncoderSize, Scratch
 
 
 def of_bilstm(model: BiLstm, *, tokens: int, n_classes: int) -> float:
     """A token, each way: 4 gates, each a product with the input (e) and the state (h), so 8·h·(e + h) operations.
 
-    At equal widths d that is 16·n·d² one way. A layer above the first reads both directions (e = 2·h). The head reads
-    both last, 4·h·classes.
+    At equal widths d that is 16·n·d² one way. A layer above the first reads what the one below gives (e = 2·h, or h where
+    it reads forwards only). Attention pooling over states of width w is a product with a (w, w) matrix and one with a
+    vector, 2·n·w·(w + 1). The head reads one state, 2·w·classes.
     """
-    hidden, total, width = model.hidden_dim, 0, model.embedding_dim
+    hidden, ways = model.hidden_dim, 2 if model.directions == "both" else 1
+    total, width = 0, model.embedding_dim
     for _ in range(model.layers):
-        total += tokens * 2 * 8 * hidden * (width + hidden)
-        width = 2 * hidden
-    return float(total + 4 * hidden * n_classes)
+        total += tokens * ways * 8 * hidden * (width + hidden)
+        width = ways * hidden
+    if model.pooling == "attention":
+        total += 2 * tokens * width * (width + 1)
+    return float(total + 2 * width * n_classes)
+
+
+def of_scratch(model: Scratch, *, tokens: int, n_classes: int) -> float:
+    """Layers as those of `of_encoder`, and the head; a causal core is counted in full, as the unfused path computes it."""
+    n, d = tokens, model.width
+    layer = 8 * n * d * d + 4 * n * n * d + 4 * n * d * model.feed_forward
+    return float(model.layers * layer + 2 * d * n_classes)
 
 
 def of_encoder(size: EncoderSize, *, tokens: int, n_classes: int) -> float:
@@ -27,12 +38,12 @@ def of_encoder(size: EncoderSize, *, tokens: int, n_classes: int) -> float:
 
     Projections are four products (n, d)·(d, d). The core of full attention is QKᵀ and its product with V, over all heads
     2·n²·d each, so 4·n²·d. The feed-forward layer of inner width f is 4·n·d·f (16·n·d² at f = 4·d); ModernBERT's gated one
-    has three products, 6·n·d·f. Longformer pads n to its window, and its core is one of blocks.
+    has three products, 6·n·d·f. Longformer pads n to its window, and its core is one of blocks and of one global token.
     """
     n, d = tokens, size.width
     if size.family == "longformer":
         n = -(-n // LONGFORMER_WINDOW) * LONGFORMER_WINDOW
-    core = _blocks(n, d) if size.family == "longformer" else 4 * n * n * d
+    core = _blocks(n, d) + _global_token(n, d) if size.family == "longformer" else 4 * n * n * d
     products = 6 if size.family == "modernbert" else 4
     layer = 8 * n * d * d + core + products * n * d * size.feed_forward
     return float(size.layers * layer + 2 * d * n_classes)
@@ -45,3 +56,11 @@ def _blocks(n: int, d: int) -> int:
     """
     w = LONGFORMER_WINDOW // 2
     return (n // w - 1) * 8 * w * w * d + n // w * 6 * w * w * d
+
+
+def _global_token(n: int, d: int) -> int:
+    """The first token of a Longformer, which attends to all n and is attended by all.
+
+    Keys and values of its own kind 4·n·d², its own query 2·d²; its scores and sum, and those of the others with it, 2·n·d each.
+    """
+    return 4 * n * d * d + 2 * d * d + 8 * n * d

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from bakeoff.data.tokens import Document
 from bakeoff.errors import NotApplicable
 
 LENGTHS_TOKENS = tuple(2**power for power in range(3, 13))
@@ -13,13 +14,16 @@ LENGTHS_TOKENS = tuple(2**power for power in range(3, 13))
 _WORDS = 500
 
 
-def documents_of(tokens: int, count: int, texts: Sequence[str], lengths_tokens: Callable[[Sequence[str]], npt.NDArray[Any]]) -> list[str]:
+def documents_of(
+    tokens: int, count: int, texts: Sequence[Document], lengths_tokens: Callable[[Sequence[Document]], npt.NDArray[Any]]
+) -> list[Document]:
     """`count` texts of exactly `tokens` tokens each, of words of `texts` that are one token to this model.
 
     `lengths_tokens` gives the lengths of texts, special tokens included. Raises NotApplicable where no word is one token,
     or where a text of such words has another length than the sum of its words.
     """
-    words = sorted({word for text in texts for word in text.split() if word.isascii() and word.isalpha()})
+    plain = (text if isinstance(text, str) else " ".join(text) for text in texts)
+    words = sorted({word for text in plain for word in text.split() if word.isascii() and word.isalpha()})
     rng = np.random.default_rng(tokens)
     words = [words[i] for i in rng.permutation(len(words))[: 4 * _WORDS]]
     lengths = np.asarray(lengths_tokens(words)) if words else np.empty(0, dtype=np.int64)
@@ -30,7 +34,7 @@ def documents_of(tokens: int, count: int, texts: Sequence[str], lengths_tokens: 
     n_special = int(np.asarray(lengths_tokens(whole[:1]))[0]) - 1
     if tokens <= n_special:
         raise NotApplicable(f"{tokens} tokens leave no room for a word beside {n_special} special tokens")
-    made = [" ".join(whole[i] for i in rng.integers(len(whole), size=tokens - n_special)) for _ in range(count)]
+    made: list[Document] = [" ".join(whole[i] for i in rng.integers(len(whole), size=tokens - n_special)) for _ in range(count)]
     if (np.asarray(lengths_tokens(made)) != tokens).any():
         raise NotApplicable(f"no text of {tokens} tokens could be made of this dataset's words")
     return made

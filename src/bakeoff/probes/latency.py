@@ -12,6 +12,7 @@ from typing import Protocol
 
 import numpy as np
 
+from bakeoff.data.tokens import Document
 from bakeoff.probes.rules import Batches, Call, Clock, Rules, batches_of
 from bakeoff.probes.warmup import warm_up
 
@@ -71,7 +72,7 @@ def take_turn(
     rules: Rules,
     clock: Clock = time.perf_counter_ns,
     synchronise: Callable[[], object] | None = None,
-    staged: Callable[[Sequence[str]], Stages] | None = None,
+    staged: Callable[[Sequence[Document]], Stages] | None = None,
 ) -> Turn:
     """One turn that goes on with batch number `first`; `synchronise` waits for the device before the clock is read."""
     n, begin = len(batches), clock()
@@ -154,7 +155,7 @@ def is_enough(samples: int, *, rounds: int, seconds: float, rules: Rules) -> boo
 
 def take_turns(
     pipelines: Mapping[str, Call],
-    documents: Sequence[str],
+    documents: Sequence[Document],
     *,
     batch_size: int,
     rng: np.random.Generator,

@@ -15,7 +15,7 @@ from torch import nn
 from bakeoff import spec
 from bakeoff.cache import cache_root
 from bakeoff.models.bilstm import BiLstmClassifier
-from bakeoff.models.pretrained import PretrainedClassifier
+from bakeoff.models.pretrained import FrozenClassifier, PretrainedClassifier
 from bakeoff.probes import onnx_bilstm
 from bakeoff.probes.pipeline import Forward
 from bakeoff.probes.requirements import versions
@@ -26,7 +26,7 @@ _EXAMPLE = ((2, 9), (9, 6))
 """Shape of the ids, and lengths, with which a module is traced; neither binds what it answers later."""
 
 
-def exported(module: nn.Module, model: spec.BiLstm | spec.Pretrained, *, int8: bool) -> Path:
+def exported(module: nn.Module, model: spec.Neural | spec.Frozen, *, int8: bool) -> Path:
     """The ONNX file of a module, with inputs `ids` (batch, longest) and `lengths` (batch,), from the cache where it is there."""
     folder = cache_root() / "onnx"
     key = _content_hash(module, model)
@@ -99,9 +99,10 @@ def _write(file: Path, produce: Callable[[Path], None]) -> None:
         temporary.unlink(missing_ok=True)
 
 
-def _content_hash(module: nn.Module, model: spec.BiLstm | spec.Pretrained) -> str:
+def _content_hash(module: nn.Module, model: spec.Neural | spec.Frozen) -> str:
     """24 hex digits over what the file depends on: weights, architecture, versions of the exporters."""
-    config = module.encoder.config.to_json_string() if isinstance(module, PretrainedClassifier) else ""
+    encoder: Any = getattr(module, "encoder", None) if isinstance(module, PretrainedClassifier | FrozenClassifier) else None
+    config = "" if encoder is None else encoder.config.to_json_string()
     digest = hashlib.sha256(f"{_EXPORT_VERSION} {spec.identity(model, part='architecture')} {config} {versions('onnx')}".encode())
     for name, tensor in sorted(module.state_dict().items()):
         digest.update(f"{name} {tuple(tensor.shape)} {tensor.dtype}".encode())

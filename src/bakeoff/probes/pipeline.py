@@ -13,9 +13,10 @@ import torch
 from bakeoff import record, spec
 from bakeoff.data import longdoc
 from bakeoff.data.batches import pad
-from bakeoff.data.tokens import split_words
+from bakeoff.data.tokens import Document
 from bakeoff.models.linear import TfidfClassifier
-from bakeoff.probes.weights import Linear, Neural, reader
+from bakeoff.models.loading import Linear
+from bakeoff.probes.weights import Neural
 
 Probabilities = npt.NDArray[np.float32]
 Forward = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
@@ -45,14 +46,14 @@ class Stopwatch:
 
 @dataclass(frozen=True, kw_only=True)
 class Stages:
-    """The four steps of one kind of model; each takes what the one before gives, the first takes raw texts."""
+    """The four steps of one kind of model; each takes what the one before gives, the first takes raw texts, or pairs of them."""
 
-    tokenise: Callable[[Sequence[str]], Any]
+    tokenise: Callable[[Sequence[Document]], Any]
     window: Callable[[Any], Any]
     forward: Callable[[Any], Any]
     pool: Callable[[Any], Probabilities]
     """Probabilities (texts, classes) in the memory of the CPU."""
-    lengths_tokens: Callable[[Sequence[str]], npt.NDArray[np.int64]]
+    lengths_tokens: Callable[[Sequence[Document]], npt.NDArray[np.int64]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,11 +74,11 @@ class Pipeline:
     notes: tuple[str, ...] = ()
     """What a reader of its numbers should know, a sentence each."""
 
-    def label(self, texts: Sequence[str]) -> npt.NDArray[np.int64]:
+    def label(self, texts: Sequence[Document]) -> npt.NDArray[np.int64]:
         """Class indices, shape (texts,), of texts that are one batch. The answer has left the device when this returns."""
         return np.asarray(self._answer(texts).argmax(axis=1))
 
-    def timed(self, texts: Sequence[str]) -> StageTimes:
+    def timed(self, texts: Sequence[Document]) -> StageTimes:
         """What `label` does with at least one text, each stage timed as the device sees it."""
         stages, mark = self.stages, self.stopwatch.mark
         self.stopwatch.synchronise()
@@ -94,20 +95,20 @@ class Pipeline:
         marks = (start, tokenised, windowed, forwarded, pooled)
         return StageTimes(*(self.stopwatch.elapsed_ns(a, b) for a, b in itertools.pairwise(marks)))
 
-    def probabilities(self, texts: Sequence[str]) -> Probabilities:
+    def probabilities(self, texts: Sequence[Document]) -> Probabilities:
         """Shape (texts, classes) of any number of texts, in batches of like length."""
         answers = np.zeros((len(texts), self.n_classes), dtype=np.float32)
-        order = sorted(range(len(texts)), key=lambda row: -len(texts[row]))
+        order = sorted(range(len(texts)), key=lambda row: -_characters(texts[row]))
         for start in range(0, len(order), PREDICTION_BATCH):
             rows = order[start : start + PREDICTION_BATCH]
             answers[rows] = self._answer([texts[row] for row in rows])
         return answers
 
-    def lengths_tokens(self, texts: Sequence[str]) -> npt.NDArray[np.int64]:
+    def lengths_tokens(self, texts: Sequence[Document]) -> npt.NDArray[np.int64]:
         """Whole lengths in the model's own tokens, special ones included, shape (texts,)."""
         return self.stages.lengths_tokens(texts)
 
-    def _answer(self, texts: Sequence[str]) -> Probabilities:
+    def _answer(self, texts: Sequence[Document]) -> Probabilities:
         stages = self.stages
         if not texts:
             return np.zeros((0, self.n_classes), dtype=np.float32)
@@ -127,7 +128,7 @@ def neural_stages(candidate: Neural, reading: spec.LongDoc, forward: Forward) ->
         return probabilities
 
     return Stages(
-        tokenise=tokeniser.encode_now,
+        tokenise=lambda texts: longdoc.content(texts, tokeniser.encode_now),
         window=window,
         forward=lambda batch: forward(*batch),
         pool=pool,
@@ -137,26 +138,27 @@ def neural_stages(candidate: Neural, reading: spec.LongDoc, forward: Forward) ->
 
 def linear_stages(classifier: Linear, reading: spec.LongDoc) -> Stages:
     """TF-IDF or the majority class: words are found and cut in one go, so that there is no window stage to speak of."""
-    read = reader(reading)
-
-    def lengths_tokens(texts: Sequence[str]) -> npt.NDArray[np.int64]:
-        return np.asarray([len(split_words(text)) for text in texts], dtype=np.int64)
+    most = reading.max_tokens
 
     if isinstance(classifier, TfidfClassifier):
         return Stages(
-            tokenise=lambda texts: classifier.features([read(text) for text in texts]),
+            tokenise=lambda texts: classifier.features([longdoc.read_words(text, most) for text in texts]),
             window=lambda features: features,
             forward=classifier.scores,
             pool=classifier.probabilities,
-            lengths_tokens=lengths_tokens,
+            lengths_tokens=longdoc.count_words,
         )
     return Stages(
         tokenise=lambda texts: texts,
         window=lambda texts: texts,
         forward=classifier.predict,
         pool=lambda probabilities: probabilities,
-        lengths_tokens=lengths_tokens,
+        lengths_tokens=longdoc.count_words,
     )
+
+
+def _characters(document: Document) -> int:
+    return len(document) if isinstance(document, str) else sum(map(len, document))
 
 
 def stopwatch(device: str) -> Stopwatch:

@@ -1,6 +1,7 @@
 """How right saved predictions are: computed once, over all rows, outside the training loop."""
 
 from collections.abc import Sequence
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -14,8 +15,17 @@ ECE_BINS = 15
 Labels = npt.NDArray[np.int64]
 
 
-def score(labels: Labels, probabilities: npt.NDArray[np.float32], classes: Sequence[str], *, fit_labels: Labels) -> SplitQuality:
+def score(
+    labels: Labels,
+    probabilities: npt.NDArray[np.float32],
+    classes: Sequence[str],
+    *,
+    fit_labels: Labels,
+    with_probabilities: bool = True,
+) -> SplitQuality:
     """Quality of `probabilities` (rows, classes) against `labels` (rows,), class indices.
+
+    `with_probabilities` is False where they only say which label was answered: then what judges them is null.
 
     The majority baseline answers the class that is largest in `fit_labels`. Raises ValueError without rows or with
     a probability that is not finite, since neither has a score.
@@ -37,9 +47,9 @@ def score(labels: Labels, probabilities: npt.NDArray[np.float32], classes: Seque
         accuracy=float(correct.mean()),
         macro_f1=float(f1[counted].mean()),
         macro_f1_all=float(f1[present].mean()),
-        log_loss=float(log_loss(labels, exact, labels=range(n_classes))) if n_classes > 1 else 0.0,
-        brier=float(((exact - one_hot) ** 2).sum(axis=1).mean()),
-        ece=expected_calibration_error(exact.max(axis=1), correct),
+        log_loss=(float(log_loss(labels, exact, labels=range(n_classes))) if n_classes > 1 else 0.0) if with_probabilities else None,
+        brier=float(((exact - one_hot) ** 2).sum(axis=1).mean()) if with_probabilities else None,
+        ece=expected_calibration_error(exact.max(axis=1), correct) if with_probabilities else None,
         majority_baseline=float((labels == np.bincount(fit_labels, minlength=n_classes).argmax()).mean()),
         collapsed=len(np.unique(predicted)) == 1,
         classes={
@@ -64,19 +74,21 @@ def expected_calibration_error(confidence: npt.NDArray[np.float64], correct: npt
     return float(gaps.sum() / rows.sum())
 
 
-def diagnose(quality: SplitQuality, labels: Labels, *, learning_rate: float | None) -> tuple[Diagnostic, ...]:
+def diagnose(
+    quality: SplitQuality, labels: Labels, *, learning_rate: float | None, split: Literal["test", "validation"] = "test"
+) -> tuple[Diagnostic, ...]:
     """Signs that a model did not learn: one class for every row, or accuracy that chance explains.
 
     Near chance: the one-sided 95% lower bound (exact binomial) of accuracy is not above the largest class share of the
-    test rows, so that always answering that class explains it.
+    rows of that `split`, so that always answering that class explains it.
     """
     found = []
     if quality.collapsed:
-        found.append(Diagnostic(code="collapsed", message="one class was predicted for every test row"))
+        found.append(Diagnostic(code="collapsed", message=f"one class was predicted for every {split} row"))
     largest_share = float(np.bincount(labels).max() / len(labels))
     bound = binomtest(round(quality.accuracy * quality.n), quality.n, alternative="greater").proportion_ci(0.95).low
     if bound <= largest_share:
         first = "" if learning_rate is None else f"; check the learning rate first (it is {learning_rate:g})"
-        message = f"test accuracy {quality.accuracy:.1%} is not shown to be above the largest class share {largest_share:.1%}{first}"
+        message = f"{split} accuracy {quality.accuracy:.1%} is not shown to be above the largest class share {largest_share:.1%}{first}"
         found.append(Diagnostic(code="near_chance", message=message))
     return tuple(found)

@@ -23,6 +23,9 @@ def require(run: spec.Run) -> None:
     probe = run.probe
     assert isinstance(probe, spec.Latency), "an engine is a setting of the latency probe"
     model, engine, device = run.model, probe.engine, probe.device
+    assert not isinstance(model, spec.Predictions), "fits refuses to time a file"
+    if isinstance(model, spec.BudgetZero):
+        raise NotApplicable(f"probe=latency does not time {model.name} yet: an encoder of its size stands in (model=pretrained, untrained)")
     if isinstance(model, spec.Majority | spec.Tfidf):
         if engine != "eager" or device != "cpu":
             raise NotApplicable(f"{model.name} has no forward pass of PyTorch's: set probe.engine=eager and probe.device=cpu")

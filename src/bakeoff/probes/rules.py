@@ -3,11 +3,13 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from bakeoff.data.tokens import Document
+
 Clock = Callable[[], int]
 """Nanoseconds since any moment."""
-Call = Callable[[Sequence[str]], object]
+Call = Callable[[Sequence[Document]], object]
 """Answers a batch of raw texts; the work is done when it returns, or when `synchronise` has returned."""
-Batches = Sequence[Sequence[str]]
+Batches = Sequence[Sequence[Document]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,7 +39,7 @@ class Rules:
     resamples: int = 1000
 
 
-def batches_of(documents: Sequence[str], size: int) -> list[tuple[str, ...]]:
+def batches_of(documents: Sequence[Document], size: int) -> list[tuple[Document, ...]]:
     """All documents in order, `size` a batch; the last batch is filled up from the beginning."""
     n = len(documents)
     return [tuple(documents[(start + j) % n] for j in range(size)) for start in range(0, n, size)]

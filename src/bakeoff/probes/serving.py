@@ -21,6 +21,7 @@ from typing import Any, Literal, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from bakeoff.data.tokens import Document
 from bakeoff.errors import BakeoffError
 from bakeoff.probes import grid
 from bakeoff.probes.latency import Stages, Turn, take_turn
@@ -36,10 +37,10 @@ class Servable(Protocol):
 
     @property
     def checking_seconds(self) -> float: ...
-    def label(self, texts: Sequence[str]) -> npt.NDArray[Any]: ...
-    def probabilities(self, texts: Sequence[str]) -> npt.NDArray[Any]: ...
-    def timed(self, texts: Sequence[str]) -> Stages: ...
-    def lengths_tokens(self, texts: Sequence[str]) -> npt.NDArray[Any]: ...
+    def label(self, texts: Sequence[Document]) -> npt.NDArray[Any]: ...
+    def probabilities(self, texts: Sequence[Document]) -> npt.NDArray[Any]: ...
+    def timed(self, texts: Sequence[Document]) -> Stages: ...
+    def lengths_tokens(self, texts: Sequence[Document]) -> npt.NDArray[Any]: ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,10 +72,10 @@ class Bench:
         self._kit, self._threads, self._device = kit, threads, device
         self._prepared: Any = None
         self._served: dict[str, Servable] = {}
-        self._documents: dict[str, list[str]] = {}
-        self._batches: dict[str, list[tuple[str, ...]]] = {}
+        self._documents: dict[str, list[Document]] = {}
+        self._batches: dict[str, list[tuple[Document, ...]]] = {}
 
-    def load(self, name: str, run: Run, weights: Path | None, documents: Sequence[str]) -> Loaded:
+    def load(self, name: str, run: Run, weights: Path | None, documents: Sequence[Document]) -> Loaded:
         """Make a model ready to answer `documents`, one a call, and let it answer the first."""
         begin = time.monotonic()
         self._prepared = self._prepared or self._kit.prepare(run)
@@ -135,7 +136,7 @@ class Bench:
         """Lengths of the documents in the model's own tokens, shape (documents,)."""
         return np.asarray(self._served[name].lengths_tokens(self._documents[name]), dtype=np.int64)
 
-    def probabilities(self, name: str, texts: Sequence[str]) -> npt.NDArray[np.float64]:
+    def probabilities(self, name: str, texts: Sequence[Document]) -> npt.NDArray[np.float64]:
         """Probabilities of any number of texts, shape (texts, classes)."""
         return np.asarray(self._served[name].probabilities(texts), dtype=np.float64)
 

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from bakeoff.data.tokens import Document
 from bakeoff.errors import NotApplicable
 from bakeoff.probes.contention import CpuReading, foreign_share, read_cpu
 from bakeoff.probes.grid import LENGTHS_TOKENS
@@ -38,7 +39,7 @@ class Candidate:
     run: Run
     weights: Path | None = None
     """Folder of its trained weights; None for untrained ones."""
-    asked: Sequence[str] = ()
+    asked: Sequence[Document] = ()
     """Texts whose answers are wanted besides."""
 
 
@@ -84,7 +85,7 @@ def hold(
     candidates: Sequence[Candidate],
     *,
     reference: str,
-    documents: Sequence[str],
+    documents: Sequence[Document],
     kit: Kit,
     rules: Rules,
     notify: Callable[[str], None],
@@ -124,7 +125,7 @@ def probe_of(run: Run) -> Latency:
 class _Session:
     candidates: dict[str, Candidate]
     reference: str
-    documents: Sequence[str]
+    documents: Sequence[Document]
     kit: Kit
     rules: Rules
     rng: np.random.Generator

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from bakeoff.data.tokens import Document
 from bakeoff.probes.rules import Batches, Call, Clock, Rules, batches_of
 
 
@@ -56,7 +57,7 @@ def warm_up(
 
 def best_batch(
     call: Call,
-    documents: Sequence[str],
+    documents: Sequence[Document],
     *,
     clock: Clock = time.perf_counter_ns,
     synchronise: Callable[[], object] | None = None,
@@ -111,7 +112,7 @@ def clock_resolution_ns(clock: Clock = time.perf_counter_ns, readings: int = 200
 def _throughput(call: Call, batches: Batches, *, clock: Clock, synchronise: Callable[[], object] | None, least_ms: float) -> float:
     """Batches a second."""
 
-    def answer(batch: Sequence[str]) -> None:
+    def answer(batch: Sequence[Document]) -> None:
         call(batch)
         if synchronise is not None:
             synchronise()

@@ -6,12 +6,12 @@ learning rate stay apart.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import PurePath
 from typing import Any
 
 from bakeoff.report.frame import precision_of
-from bakeoff.spec import Latency, Run, hash_identity, identity, to_plain
+from bakeoff.spec import Latency, Model, Quality, Run, ZeroShot, hash_identity, identity, to_plain
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,10 +37,10 @@ def candidates(runs: Iterable[Run]) -> dict[str, Candidate]:
 
 
 def split_by_probe(runs: Iterable[Run]) -> tuple[list[Run], list[Run]]:
-    """The Runs that ask how right a model is, and those that ask how fast it answers."""
+    """The Runs that ask how right a model is, and those that ask how fast it answers; pretraining asks neither."""
     every = list(runs)
     timed = [run for run in every if isinstance(run.probe, Latency)]
-    return [run for run in every if not isinstance(run.probe, Latency)], timed
+    return [run for run in every if isinstance(run.probe, Quality)], timed
 
 
 def served_key(run: Run) -> str:
@@ -81,18 +81,29 @@ def model_name(run: Run) -> str:
 
 
 def _candidate_key(run: Run) -> str:
-    budget = run.budget
-    return hash_identity([identity(run.model), identity(run.longdoc), identity(run.probe), budget.order, budget.unlabelled])
+    """What is asked of every Run of a candidate, whatever its dataset, labels, draw and seed."""
+    needed = {name: _candidate_key(each) for name, each in run.needs.items()}
+    texts = run.budget.unlabelled_fingerprint or run.budget.unlabelled
+    asked = [identity(_by_itself(run)), identity(run.longdoc), identity(run.probe), run.budget.order, texts]
+    return hash_identity([*asked, needed] if needed else asked)
+
+
+def _by_itself(run: Run) -> Model:
+    """The model without what its dataset told it, so that one candidate stays one on every dataset."""
+    if not isinstance(run.model, ZeroShot):
+        return run.model
+    told = run.dataset.label_descriptions
+    return replace(run.model, descriptions={name: words for name, words in run.model.descriptions.items() if told.get(name) != words})
 
 
 def _settings(run: Run) -> dict[str, Any]:
     """Dotted settings that can tell two candidates of one name apart, without those that have a column of their own."""
     budget = {"order": run.budget.order, "unlabelled": run.budget.unlabelled}
-    plain = {"model": to_plain(run.model), "probe": to_plain(run.probe), "budget": budget}
+    plain = {"model": to_plain(_by_itself(run)), "probe": to_plain(run.probe), "budget": budget}
     return {
-        key: value
+        key: PurePath(value).name if key == "model.path" else value
         for key, value in _flat(plain, "")
-        if not key.endswith((".name", ".precision", ".checkpoint")) and "default_longdoc" not in key
+        if not key.endswith((".name", ".precision", ".checkpoint", ".fingerprint")) and "default_longdoc" not in key
     }
 
 

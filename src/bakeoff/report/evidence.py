@@ -20,6 +20,7 @@ from bakeoff.report.candidates import candidates
 from bakeoff.report.frame import failure_text
 from bakeoff.report.selection import answers
 from bakeoff.report.summary import PREDICTIONS
+from bakeoff.report.trials import efforts
 from bakeoff.spec import is_run_id, to_plain
 from bakeoff.store import FAILURE, RECORD, Store, write_atomically
 from bakeoff.sweep import Cell, Sweep
@@ -75,7 +76,7 @@ def timing_commands(found: Sequence[Outcome]) -> dict[str, str]:
     lines: dict[str, str] = {}
     known = candidates(outcome.cell.run for outcome in found if outcome.cell.run is not None)
     for outcome in found:
-        if outcome.cell.run is not None:
+        if outcome.cell.run is not None and outcome.cell.run.run_id in known:
             lines.setdefault(known[outcome.cell.run.run_id].key, outcome.timing_command)
     return lines
 
@@ -144,8 +145,9 @@ def hide_folders(word: str) -> str:
 
 
 def _kept(sweep: Sweep, store: Store) -> set[str]:
-    """The Runs of a sweep, and those that answered one of its questions on another machine."""
-    return {run_id for planned, records in answers(sweep.runs, store).items() for run_id in (planned, *(r.run_id for r in records))}
+    """The Runs of a sweep, those that answered one of its questions on another machine, and the trials that tuned its models."""
+    answered = {run_id for planned, records in answers(sweep.runs, store).items() for run_id in (planned, *(r.run_id for r in records))}
+    return answered | {trial.run_id for effort in efforts(sweep.runs, store) for trial in effort.trials}
 
 
 def _outcome(cell: Cell, store: Store, known: Mapping[str, tuple[Record, ...]]) -> Outcome:

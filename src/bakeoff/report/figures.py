@@ -6,7 +6,7 @@ Text stays text, colours come with a marker each, and lines are labelled where t
 import html
 import io
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -84,25 +84,36 @@ def curves(lines: Sequence[Line], baseline: Baseline, *, ticks: dict[int, str], 
     """The metric against the number of labels (log scale), a line a candidate with 95% bars; `ticks` names the budgets."""
     with style(salt):
         figure, axes = canvas(height_inches=4.3, axis=axis, left=0.065, right=0.74)
-        low, high = min(ticks), max(ticks)
+        places = label_places(ticks)
+        low, high = min(places.values()), max(places.values())
         dodge = (high / low) ** 0.012
-        axes.plot(baseline.labels, baseline.scores, color=FAINT, linewidth=1.3, linestyle=DASHES)
-        ends = [(baseline.scores[-1], float(baseline.labels[-1]), "largest class", FAINT)]
+        at_labels = [places[labels] for labels in baseline.labels]
+        axes.plot(at_labels, baseline.scores, color=FAINT, linewidth=1.3, linestyle=DASHES)
+        ends = [(baseline.scores[-1], float(at_labels[-1]), "largest class", FAINT)]
         for place, line in enumerate(lines):
             shift = dodge ** (place - (len(lines) - 1) / 2)
-            x = [point.labels * shift for point in line.points]
+            x = [places[point.labels] * shift for point in line.points]
             for at, point in zip(x, line.points, strict=True):
                 axes.plot([at, at], [point.low, point.high], color=line.look["color"], **BAR)
             axes.plot(x, [point.mean for point in line.points], linewidth=1.8, markersize=6.5, **DOT, **line.look)
             ends.append((line.points[-1].mean, x[-1], line.label, line.look["color"]))
         axes.set_xscale("log")
         axes.set_xlim(low / (high / low) ** 0.06, high * (high / low) ** 0.05)
-        axes.set_xticks(list(ticks), labels=list(ticks.values()))
+        axes.set_xticks([places[labels] for labels in ticks], labels=list(ticks.values()))
         axes.set_xticks([], minor=True)
-        axes.set_xlabel("labels spent, validation included (log scale)")
+        apart = "; 0 stands apart" if 0 in ticks else ""
+        axes.set_xlabel(f"labels spent, validation included (log scale{apart})")
         axes.margins(y=0.08)
         end_labels(axes, ends)
         return as_svg(figure)
+
+
+def label_places(budgets: Collection[int]) -> dict[int, float]:
+    """Where each number of labels stands on the log scale: 0, which has no logarithm, a usual step before the smallest."""
+    some = sorted(n for n in budgets if n > 0)
+    step = (some[-1] / some[0]) ** (1 / (len(some) - 1)) if len(some) > 1 else 10.0
+    places: dict[int, float] = {n: n for n in some}
+    return places | ({0: some[0] / step} if 0 in budgets and some else {})
 
 
 def dots(lines: Sequence[Line], baseline: Baseline, *, axis: str, salt: str) -> str:

@@ -10,7 +10,7 @@ from typing import Any, Literal
 from bakeoff import convert
 from bakeoff.errors import ConfigError
 from bakeoff.record import Record
-from bakeoff.spec import Latency, Run
+from bakeoff.spec import Latency, Predictions, Run
 from bakeoff.store import Store
 
 COLUMNS: tuple[str, ...] = (
@@ -145,8 +145,8 @@ def _run_values(run: Run) -> Row:
 
 
 def precision_of(run: Run) -> str:
-    """The number format a Run computes in; closed-form models use NumPy's float64."""
-    return str(getattr(run.model, "precision", "float64"))
+    """The number format a Run computes in; closed-form models use NumPy's float64, and answers from a file do not say."""
+    return "unknown" if isinstance(run.model, Predictions) else str(getattr(run.model, "precision", "float64"))
 
 
 def _row(values: Row, **more: Any) -> Row:

@@ -3,12 +3,12 @@
 import re
 import shlex
 from collections.abc import Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 from bakeoff.record import Record
-from bakeoff.report import figures, frame, latency_words, trust, view, words
+from bakeoff.report import elsewhere, figures, frame, latency_words, trust, view, words
 from bakeoff.report.candidates import candidates
 from bakeoff.report.charts import section_figure
 from bakeoff.report.costs import Prices
@@ -17,6 +17,7 @@ from bakeoff.report.latency_blocks import latency_blocks
 from bakeoff.report.selection import answers
 from bakeoff.report.summary import Section, sections
 from bakeoff.report.timing import Session, sessions
+from bakeoff.report.tuning_blocks import tuning_blocks
 from bakeoff.spec import Run
 from bakeoff.store import Store, write_atomically
 from bakeoff.sweep import Sweep
@@ -38,8 +39,10 @@ def write_report(
     parts = sections(runs, store)
     timed = sessions(records, candidates([*runs, *(record.run for record in records)]))
     drawn = {part.title: figure for part in parts if (figure := section_figure(part)) is not None}
-    blocks = latency_blocks(parts, timed, store, commands=timing_commands(found), prices=prices)
-    context = _context(sweeps, runs, found, answered, parts, timed, overrides=overrides) | {"figures": drawn, "blocks": blocks}
+    measured = latency_blocks(parts, timed, store, commands=timing_commands(found), prices=prices)
+    blocks = [*tuning_blocks(parts, runs, store), *measured]
+    context = _context(sweeps, runs, found, answered, parts, timed, overrides=overrides, prices=prices)
+    context |= {"figures": drawn, "blocks": blocks}
     write_atomically(folder / "README.md", _templates().get_template("README.md.j2").render(context))
     write_atomically(folder / "index.html", _templates().get_template("index.html.j2").render(context))
     write_atomically(folder / "records.csv", frame.render(_rows(runs, store, records), "csv") + "\n")
@@ -61,6 +64,7 @@ def _context(
     timed: Sequence[Session],
     *,
     overrides: Sequence[str],
+    prices: Prices | None,
 ) -> dict[str, Any]:
     records = [record for given in answered.values() for record in given]
     paths = [sweep.path for sweep in sweeps]
@@ -87,6 +91,7 @@ def _context(
             run_id: words.three_digits(given[0].latency.p50_ms) for run_id, given in answered.items() if given and given[0].latency
         },
         "reading_guide": words.reading_guide(timed=bool(timed)),
+        "notes_of": partial(elsewhere.table_notes, currency=None if prices is None else prices.currency),
         "view": view,
         "words": words,
     }

@@ -115,7 +115,7 @@ def sections(runs: Sequence[Run], store: Store) -> list[Section]:
     known = candidates(runs)
     found: list[Section] = []
     for key, members in by_dataset.items():
-        records = {run.run_id: record for run in members if (record := store.load(run.run_id)) is not None and record.quality}
+        records = {run.run_id: record for run in members if (record := store.load(run.run_id)) is not None and "test" in record.quality}
         if records:
             title = _dataset_title(members[0].dataset)
             if any(section.title == title for section in found):

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from statistics import fmean
 
 from bakeoff.record import Record
 from bakeoff.report import words
@@ -10,7 +11,7 @@ from bakeoff.report.candidates import candidates, model_name
 from bakeoff.report.evidence import Outcome, hide_folders
 from bakeoff.report.frame import precision_of
 from bakeoff.report.summary import Section, Standing, Table, on_test
-from bakeoff.spec import FOLDS, Latency, Run
+from bakeoff.spec import FOLDS, Latency, Quality, Run
 
 STATUS_NAMES = {"failed": "failed", "diverged": "diverged", "missing": "not run", "not_applicable": "not applicable"}
 
@@ -84,12 +85,18 @@ def _row(section: Section, table: Table, standing: Standing) -> TableRow:
         rows=f"{estimate.rows:,}" if estimate else ABSENT,
         seeds=words.seeds(standing),
         sd=f"{100 * estimate.sd:.1f}" if estimate and estimate.sd is not None else ABSENT,
-        log_loss=f"{standing.mean('log_loss'):.3f}" if estimate else ABSENT,
-        ece=f"{standing.mean('ece'):.3f}" if estimate else ABSENT,
+        log_loss=_probabilistic(standing, "log_loss"),
+        ece=_probabilistic(standing, "ece"),
         collapsed="by design" if by_design else str(standing.collapsed) if estimate else ABSENT,
-        seconds=f"{standing.train_seconds:,.1f}" if estimate else ABSENT,
+        seconds=f"{standing.train_seconds:,.1f}" if estimate and standing.candidate.kind != "predictions" else ABSENT,
         role="best" if is_best else "baseline" if by_design else "",
     )
+
+
+def _probabilistic(standing: Standing, name: str) -> str:
+    """The mean over seeds of what judges probabilities; a dash where answers came without any."""
+    values = [getattr(on_test(record), name) for record in standing.records]
+    return ABSENT if not values or None in values else f"{fmean(values):.3f}"
 
 
 def _baseline_row(section: Section, table: Table) -> TableRow:
@@ -186,9 +193,13 @@ def contamination(section: Section, table: Table) -> str | None:
 
 
 def unlabelled(section: Section) -> str:
-    """Which candidates read unlabelled text."""
-    users = sorted({section.candidates[record.run_id].name for record in section.records if record.run.budget.unlabelled == "pool"})
-    return f"{words.listing(users)} also read the pool's texts, without labels." if users else "No model read unlabelled text."
+    """Which candidates read unlabelled text, themselves or through a model that they are built from."""
+
+    def reads(run: Run) -> bool:
+        return any(each.budget.unlabelled != "none" for each in (run, *run.needs.values()))
+
+    users = sorted({section.candidates[record.run_id].name for record in section.records if reads(record.run)})
+    return f"{words.listing(users)} also read texts without labels." if users else "No model read unlabelled text."
 
 
 def diagnostics(runs: Sequence[Run], records: Iterable[Record]) -> list[Trouble]:
@@ -196,7 +207,7 @@ def diagnostics(runs: Sequence[Run], records: Iterable[Record]) -> list[Trouble]
     known = candidates(runs)
     grouped: dict[tuple[str, str], dict[int, str]] = {}
     for record in records:
-        if record.latency is not None or record.run.model.kind == "majority" or record.status != "ok":
+        if not isinstance(record.run.probe, Quality) or record.run.model.kind == "majority" or record.status != "ok":
             continue
         signs: dict[str, str] = {diagnostic.code: diagnostic.message for diagnostic in record.training.diagnostics}
         if "test" in record.quality and on_test(record).collapsed:

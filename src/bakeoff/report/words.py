@@ -131,13 +131,13 @@ def answer(section: Section, table: Table) -> Answer:
 
 
 def caution(sections: Sequence[Section]) -> Answer | None:
-    """Where seeds are too few to recommend; None if they are enough everywhere."""
+    """Where seeds are too few to recommend; None if they are enough everywhere. Without labels there is nothing to draw."""
     short: list[str] = []
     single = False
     for section in sections:
         for table in section.tables:
             fewest = min(len(standing.records) for standing in table.scored)
-            if fewest < seeds_needed(table.n_labels):
+            if table.n_labels and fewest < seeds_needed(table.n_labels):
                 where = f"for {section.title} " if len(sections) > 1 else ""
                 short.append(f"{count(fewest, 'seed')} {where}at {budget(table)}")
                 single = single or fewest == 1

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bakeoff.record import Record
-from bakeoff.runner import failure
+from bakeoff.runner import failure, needs, weights
 from bakeoff.runner.events import Failed, Finished, Notice, Present, Started, Waiting, finished
 from bakeoff.runner.failure import Described
 from bakeoff.spec import Run
@@ -20,7 +20,7 @@ LOG = "log.txt"
 Notify = Callable[[str], None]
 Bake = Callable[[Run, Path, Notify, Callable[[Record], None]], Record]
 """Answers a Run: writes its files into the folder given, tells notices, hands over the Record to be written as soon as it
-is whole, and returns it. Must be picklable."""
+is whole, and returns it. Given a Run that is recorded, it is asked for the weights alone. Must be picklable."""
 
 End = Finished | Present | Failed | Waiting
 
@@ -34,16 +34,22 @@ class Task:
     share_texts: bool
     replaces_ns: int | None
     """Modification time of the record that a new one is to replace; null where a record means there is nothing to do."""
+    is_needed: bool = False
+    """Whether another Run is built from this one's weights, so that a record without them is not enough."""
 
 
 def tasks(runs: Sequence[Run], *, store: Store, share_texts: bool, rebake_all: bool) -> list[Task]:
-    """A Task a Run, each Run once. With `rebake_all`, records that stand now (not those made later) are replaced."""
+    """A Task a Run, each Run once, and before it one for what it needs and is not there.
+
+    With `rebake_all`, records that stand now (not those made later) are replaced, but for those that are only needed.
+    """
+    asked, needed = {run.run_id for run in runs}, needs.needed_by(runs)
 
     def task(run: Run) -> Task:
-        replaces_ns = _recorded_ns(store, run.run_id) if rebake_all else None
-        return Task(run=run, store=store, share_texts=share_texts, replaces_ns=replaces_ns)
+        replaces_ns = _recorded_ns(store, run.run_id) if rebake_all and run.run_id in asked else None
+        return Task(run=run, store=store, share_texts=share_texts, replaces_ns=replaces_ns, is_needed=run.run_id in needed)
 
-    return [task(run) for run in {run.run_id: run for run in runs}.values()]
+    return [task(run) for run in needs.with_needs(runs, store)]
 
 
 def attempt(task: Task, bake: Bake, tell: Callable[[Started | Notice], None], *, log: bool) -> End:
@@ -60,6 +66,12 @@ def attempt(task: Task, bake: Bake, tell: Callable[[Started | Notice], None], *,
                 return Present(run=task.run)
             tell(Started(run=task.run))
             try:
+                if _is_recorded(task):
+                    tell(Notice(text=f"{task.run.run_id} {task.run.title}: its weights are gone and are baked again; its record stays"))
+                    if log:
+                        redirect_output(task.store.folder(task.run.run_id) / LOG, task.run)
+                    weights.restore(task.run, task.store, bake, lambda text: tell(Notice(text=text)))
+                    return Present(run=task.run)
                 record = _bake(task, bake, lambda text: tell(Notice(text=text)), log)
             except KeyboardInterrupt:
                 raise
@@ -73,7 +85,12 @@ def attempt(task: Task, bake: Bake, tell: Callable[[Started | Notice], None], *,
 
 
 def stands(task: Task) -> bool:
-    """Whether the Run is recorded, other than by the record that it is to replace."""
+    """Whether there is nothing to bake: the Run is recorded, and has its weights if they are needed."""
+    return _is_recorded(task) and (not task.is_needed or needs.is_settled(task.store, task.run.run_id))
+
+
+def _is_recorded(task: Task) -> bool:
+    """Whether the Run has a record other than the one to replace."""
     recorded_ns = _recorded_ns(task.store, task.run.run_id)
     return recorded_ns is not None and recorded_ns != task.replaces_ns
 

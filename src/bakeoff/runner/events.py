@@ -110,6 +110,14 @@ class Tally:
                 self._told.add(key)
         self.on_event(event)
 
+    def has_ended(self, run_id: str) -> bool:
+        """Whether a Run will not be looked at again."""
+        return run_id in self._failed or run_id in self._baked or run_id in self._present
+
+    def failure(self, run_id: str) -> str | None:
+        """Type and message of a Run that failed; null for any other."""
+        return self._failed.get(run_id)
+
     def outcome(self, *, interrupted: bool) -> Outcome:
         """The count so far."""
         return Outcome(baked=tuple(self._baked), present=tuple(self._present), failed=dict(self._failed), interrupted=interrupted)

@@ -7,7 +7,8 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 
-from bakeoff.runner.attempt import Bake, attempt, is_locked, tasks
+from bakeoff.runner import needs
+from bakeoff.runner.attempt import Bake, attempt, is_locked, stands, tasks, write_down
 from bakeoff.runner.events import Event, Outcome, Tally, Waiting
 from bakeoff.spec import Run
 from bakeoff.store import Store
@@ -27,11 +28,17 @@ def run_inprocess(
     """The contract of `local.run_local` without processes: what one Run leaves in memory, the next one meets."""
     tally = Tally(on_event=on_event)
     pending = deque(tasks(runs, store=store, share_texts=share_texts, rebake_all=rebake_all))
-    waiting: set[str] = set()
+    here, waiting = {task.run.run_id for task in pending}, set[str]()
     with term_interrupts():
         try:
             while pending:
                 task = pending.popleft()
+                if needs.waits(task.run, tally, here):
+                    pending.append(task)
+                    continue
+                if not stands(task) and (reason := needs.hindrance(task.run, tally, store)) is not None:
+                    tally.add(write_down(task, reason))
+                    continue
                 while task.run.run_id in waiting and is_locked(store, task.run.run_id):
                     time.sleep(_RETRY_SECONDS)
                 end = attempt(task, bake, tally.add, log=False)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 
-from bakeoff.runner import child, failure
+from bakeoff.runner import child, failure, needs
 from bakeoff.runner.attempt import Bake, End, Task, is_locked, stands, tasks, write_down
 from bakeoff.runner.events import Event, Notice, Outcome, Present, Started, Tally, Waiting, finished
 from bakeoff.runner.processes import FORK_SERVER_DIED, GRACE_SECONDS, STOPPED_FROM_OUTSIDE, Interrupt, start_fork_server
@@ -34,7 +34,8 @@ def run_local(
     """Bake Runs in the given order, at most `slots` at a time, each in a fresh process.
 
     `preload` names the modules that the fork server imports once. A Run that raises, or whose process dies, is told
-    at once and fails alone. A Run that another process bakes is left until last. With `rebake_all` a recorded Run's
+    at once and fails alone, or with those that are built from its weights. What a Run needs and is not there is baked too,
+    and before it. A Run that another process bakes is left until last. With `rebake_all` a recorded Run's
     folder goes to `.old/` when its turn comes. SIGINT and SIGTERM stop the children and give an interrupted Outcome.
     """
     start_fork_server(preload)
@@ -69,6 +70,11 @@ class _Pool:
     children: list[_Child] = field(default_factory=list)
     adrift: list[BaseProcess] = field(default_factory=list)
     """Children whose fork server died; dropping one would tell it that its parent is dead."""
+    here: frozenset[str] = field(init=False)
+    """Ids of all Runs of this call."""
+
+    def __post_init__(self) -> None:
+        self.here = frozenset(task.run.run_id for task in self.pending)
 
     def work(self) -> None:
         """Until every Run has ended, or an interrupt."""
@@ -104,9 +110,11 @@ class _Pool:
         self.children.clear()
 
     def _next(self) -> Task | None:
-        """The next Run in order; once none is left, one whose lock was released."""
-        if self.pending:
-            return self.pending.popleft()
+        """The next Run in order that waits for no other; once none is left, one whose lock was released."""
+        for task in self.pending:
+            if not needs.waits(task.run, self.tally, self.here):
+                self.pending.remove(task)
+                return task
         for task in self.waiting:
             if not is_locked(task.store, task.run.run_id):
                 self.waiting.remove(task)
@@ -116,6 +124,9 @@ class _Pool:
     def _start(self, task: Task) -> None:
         if stands(task):
             self.tally.add(Present(run=task.run))
+            return
+        if (reason := needs.hindrance(task.run, self.tally, task.store)) is not None:
+            self.tally.add(write_down(task, reason))
             return
         context = multiprocessing.get_context("forkserver")
         receiver, sender = context.Pipe(duplex=False)

@@ -1,15 +1,17 @@
 """What of a sweep is to bake, in which order, and what stands already."""
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from statistics import median
 from typing import Any, Literal
 
 from bakeoff.record import Record
+from bakeoff.runner import needs
 from bakeoff.runner.attempt import is_locked
-from bakeoff.spec import FLOORS, Latency, Neural, Pretrained, Run, hash_identity, identity
+from bakeoff.spec import FLOORS, Latency, Neural, Pretrain, Pretrained, Run, hash_identity, identity
 from bakeoff.store import Store
 from bakeoff.sweep import Cell, Sweep
 
@@ -29,20 +31,41 @@ class Planned:
     """What the same question took with other seeds; null where none is recorded."""
     bake: bool
     """Whether this call bakes it."""
+    is_needed: bool = False
+    """Whether it is baked, or its weights alone, only because Runs that are to be baked are built from it."""
 
 
 def plan(sweep: Sweep, store: Store, *, rebake: Rebake = "missing") -> tuple[Planned, ...]:
-    """The state of every cell, in grid order.
+    """The state of every cell, in grid order, and after them of every Run that is no cell but is baked for one.
 
     `rebake` is missing (every Run without a record, failed ones too), failed (only failed Runs) or all.
     """
     seconds = _seconds_by_question(store.load_all())
-    return tuple(_planned(cell, store, rebake, seconds) for cell in sweep.cells)
+    cells = [_planned(cell, store, rebake, seconds) for cell in sweep.cells]
+    asked = to_bake(cells)
+    of_asked = {run.run_id for run in asked}
+    needed = {run.run_id: run for run in needs.with_needs(asked, store) if run.run_id not in of_asked}
+    users: Counter[str | None] = Counter(each.run_id for run in asked for each in needs.needs_of(run).values())
+    known = {_run_id(each) for each in cells}
+    extra = [_planned(Cell(overrides=(), run=run), store, "missing", seconds) for run_id, run in needed.items() if run_id not in known]
+    return tuple(_for_others(each, users[run_id]) if (run_id := _run_id(each)) in needed else each for each in (*cells, *extra))
+
+
+def _for_others(each: Planned, users: int) -> Planned:
+    """A Run that is to be baked since others need it."""
+    why = f"needed by {users} Run{'s' if users > 1 else ''}"
+    if each.state == "done":
+        return replace(each, state="todo", reason=f"recorded, but its weights are gone and {why}", bake=True, is_needed=True)
+    told = each.reason if each.state in ("failed", "locked") else None
+    return replace(each, reason=why if told is None else f"{why}; {told}", bake=True, is_needed=True)
 
 
 def to_bake(planned: Iterable[Planned]) -> list[Run]:
-    """The Runs to bake, each once: floors first, then seed by seed, longest first within a seed; latency after all others."""
-    chosen = {each.cell.run.run_id: each for each in planned if each.bake and each.cell.run is not None}
+    """The Runs to bake, each once: floors first, then seed by seed, longest first within a seed; latency after all others.
+
+    What these need is not among them: whoever bakes them puts it before them.
+    """
+    chosen = {each.cell.run.run_id: each for each in planned if each.bake and not each.is_needed and each.cell.run is not None}
 
     def turn(each: Planned) -> tuple[bool, bool, int, float]:
         run = each.cell.run
@@ -58,14 +81,18 @@ def to_bake(planned: Iterable[Planned]) -> list[Run]:
 def rough_seconds(run: Run) -> float:
     """An order of magnitude from the configuration alone, good enough to start long Runs first.
 
-    Training tokens, at the rates of two desktop cores, plus a constant: `all` counts as 10,000 labels, an
-    unlimited document as 256 tokens.
+    Training tokens, at the rates of two desktop cores, plus a constant: `all` counts as 10,000 labels, and so does the text
+    that pretraining or a teacher's student reads beside its labels; an unlimited document counts as 256 tokens.
     """
     model = run.model
     if not isinstance(model, Neural):
         return 1.0 if model.kind == "majority" else 5.0
-    labels = 10_000 if run.budget.labels == "all" else run.budget.labels
-    rows = max(labels * model.training.epochs, model.training.min_steps * model.training.batch_size)
+    labels, training = 10_000 if run.budget.labels == "all" else run.budget.labels, model.training
+    if isinstance(run.probe, Pretrain):
+        labels, training = 10_000 if run.budget.unlabelled != "none" else labels, run.probe.training
+    rows = max(labels * training.epochs, training.min_steps * training.batch_size)
+    if model.distillation is not None and run.budget.unlabelled != "none":
+        rows = 10_000 * model.distillation.transfer_epochs
     tokens_per_second = 2_000 if isinstance(model, Pretrained) else 75_000
     return 5.0 + rows * (run.longdoc.max_tokens or 256) / tokens_per_second
 
@@ -77,7 +104,10 @@ def as_json(planned: Sequence[Planned]) -> str:
 
 def as_text(planned: Sequence[Planned]) -> str:
     """One line a cell, then the sums; the Runs to bake come in their order, the other cells after them."""
-    turns = {run.run_id: turn for turn, run in enumerate(to_bake(planned))}
+    turns: dict[str, int] = {}
+    for run in to_bake(planned):
+        for each in (*needs.needs_of(run).values(), run):
+            turns.setdefault(each.run_id, len(turns))
     rows = [_plain(each) for each in sorted(planned, key=lambda each: turns.get(_run_id(each) or "", len(turns)))]
     lines = [f"{row['state'].replace('_', ' '):<14}  {row['run_id'] or '-':<12}  {_line(row)}" for row in rows]
     once = {_run_id(each): each for each in planned if each.bake}.values()
@@ -119,9 +149,13 @@ def _seconds_by_question(records: Iterable[Record]) -> dict[str, float]:
 
 
 def _but_for_the_seed(run: Run) -> str:
-    plain = identity(run)
+    return hash_identity(_without_seed(identity(run)))
+
+
+def _without_seed(plain: dict[str, Any]) -> dict[str, Any]:
     budget = {key: value for key, value in plain["budget"].items() if key != "draw"}
-    return hash_identity(plain | {"seed": None, "budget": budget})
+    needs = {part: _without_seed(plain[part]) for part in ("teacher", "start") if plain.get(part) is not None}
+    return plain | {"seed": None, "budget": budget} | needs
 
 
 def _plain(each: Planned) -> dict[str, Any]:

@@ -236,4 +236,3 @@ def _note(folder: Path, first: Task, task: Task) -> None:
     if task is not first:
         with open(folder / LOG, "a", encoding="utf-8") as file:
             file.write(f"--- {utc_now()} {task.run.run_id} {task.run.title}: the log of its session is in {first.run.run_id}/{LOG}\n")
-

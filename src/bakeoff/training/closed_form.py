@@ -1,24 +1,27 @@
 """Models that choose their one setting by cross-validation over all labels of the budget, or have none to choose."""
 
 import time
+from collections.abc import Sequence
 
 import numpy as np
 
 from bakeoff.data.budget import Spent, bundles
 from bakeoff.data.dataset import Prepared
-from bakeoff.data.tokens import first_words, split_words
+from bakeoff.data.longdoc import count_words, read_words
+from bakeoff.data.tokens import Document
 from bakeoff.models.linear import MajorityClassifier, TfidfClassifier
 from bakeoff.spec import Majority, Run, Tfidf
 from bakeoff.training import saving
 from bakeoff.training.learned import Learned
 
 
-def learn_closed_form(run: Run, model: Majority | Tfidf, prepared: Prepared, spent: Spent, unlabelled: tuple[str, ...]) -> Learned:
+def learn_closed_form(run: Run, model: Majority | Tfidf, prepared: Prepared, spent: Spent, unlabelled: Sequence[Document]) -> Learned:
+    """Fit on the budget's rows and answer the test rows. The n-grams of a pair's two texts are features apart."""
     rows, n_classes, most = prepared.pool.take(spent.fit), len(prepared.classes), run.longdoc.max_tokens
-    lengths = np.asarray([len(split_words(text)) for text in prepared.test.texts], dtype=np.int64)
+    lengths = count_words(prepared.test.documents)
 
-    def read(texts: tuple[str, ...]) -> tuple[str, ...]:
-        return texts if most is None else tuple(first_words(text, most) for text in texts)
+    def read(documents: Sequence[Document]) -> list[Document]:
+        return [read_words(document, most) for document in documents]
 
     started = time.perf_counter()
     classifier: MajorityClassifier | TfidfClassifier
@@ -27,9 +30,9 @@ def learn_closed_form(run: Run, model: Majority | Tfidf, prepared: Prepared, spe
         classifier.fit(rows.labels)
     else:
         classifier = TfidfClassifier(model, n_classes, run.seed)
-        classifier.fit(read(rows.texts), rows.labels, bundles(prepared.pool)[spent.fit], read(unlabelled))
+        classifier.fit(read(rows.documents), rows.labels, bundles(prepared.pool)[spent.fit], read(unlabelled))
     fitted = time.perf_counter()
-    test = classifier.predict(read(prepared.test.texts))
+    test = classifier.predict(read(prepared.test.documents))
     return Learned(
         test=test,
         validation=None,

@@ -15,7 +15,7 @@ from bakeoff.data.batches import Documents, prediction_loader, training_loader
 from bakeoff.spec import Precision, Training
 from bakeoff.training import optim
 from bakeoff.training.callbacks import Curve, KeepBest, Log
-from bakeoff.training.module import ClassifierModule
+from bakeoff.training.module import ClassifierModule, Loss
 
 PREDICTION_BATCH = 64
 _LIGHTNING_PRECISION: dict[Precision, Any] = {"float32": "32-true", "bfloat16": "bf16-mixed"}
@@ -46,14 +46,19 @@ def fit(
     device: Literal["cpu", "cuda"],
     seed: int,
     log: Log,
+    loss: Loss | None = None,
+    validation_loss: Loss | None = None,
+    pace: optim.Pace = optim.EVEN,
 ) -> Fitted:
     """Train in place. With validation documents the step with their lowest loss is kept, else the last one.
 
+    A training step minimises `loss`, which is cross-entropy where none is given; validation is by `validation_loss`, which is summed over
+    a batch's targets, or else by cross-entropy.
     Never takes fewer than `training.min_steps` steps; a loss that is not finite ends training with that reason.
     """
     loader = training_loader(fit_documents, batch_size=training.batch_size, seed=seed)
     epochs = optim.epochs_for(training, len(loader))
-    module = ClassifierModule(classifier, training, total_steps=epochs * len(loader))
+    module = ClassifierModule(classifier, training, total_steps=epochs * len(loader), loss=loss, validation_loss=validation_loss, pace=pace)
     module.train()  # a checkpoint loads in evaluation mode, in which Lightning would train it without its dropout
     curve, best = Curve(log), KeepBest()
     trainer = _trainer(device, precision, max_epochs=epochs, gradient_clip_val=training.clip_norm, callbacks=[curve, best])

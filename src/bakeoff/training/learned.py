@@ -8,6 +8,8 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from bakeoff.data.predictions_file import FileAnswers
+
 Probabilities = npt.NDArray[np.float32]
 
 
@@ -15,11 +17,14 @@ Probabilities = npt.NDArray[np.float32]
 class Learned:
     """What a model answers, and what it took. `test` is (test rows, classes), `validation` likewise."""
 
-    test: Probabilities
+    test: Probabilities | None
+    """None for a pretraining Run, which answers nothing."""
     validation: Probabilities | None
     lengths_tokens: npt.NDArray[np.int64]
-    """Shape (test rows,): whole lengths in the model's own tokens."""
+    """Shape (test rows,): whole lengths in the model's own tokens; empty where nothing is tokenised, as `truncated` then is."""
     truncated: npt.NDArray[np.bool_]
+    n_transfer: int = 0
+    """Texts on which a teacher taught, labelled or not."""
     epochs: float = 0.0
     steps: int = 0
     best_step: int | None = None
@@ -27,7 +32,7 @@ class Learned:
     seconds: float
     predict_seconds: float | None = None
     tokens_per_second: float | None = None
-    stop_reason: Literal["schedule", "closed_form", "not_finite"]
+    stop_reason: Literal["schedule", "closed_form", "not_finite", "not_trained"]
     selected: dict[str, float] = field(default_factory=dict)
     history: list[dict[str, float | int | None]] = field(default_factory=list)
     parameters_total: int
@@ -36,3 +41,10 @@ class Learned:
     bytes: int
     save: Callable[[Path], None]
     """Writes what a served model needs into a folder."""
+    from_file: FileAnswers | None = None
+    """What the file said, for answers that were made elsewhere."""
+
+    @property
+    def finite(self) -> bool:
+        """Whether training kept to numbers, and every answer is one."""
+        return self.stop_reason != "not_finite" and (self.test is None or bool(np.isfinite(self.test).all()))

@@ -1,7 +1,7 @@
 """Models that are trained by steps: tokenise, build, fit, predict."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -12,10 +12,11 @@ from bakeoff.data.batches import Documents
 from bakeoff.data.budget import Spent
 from bakeoff.data.dataset import Prepared, Rows
 from bakeoff.data.longdoc import Reading
+from bakeoff.data.tokens import Document
 from bakeoff.models.build import count_parameters
 from bakeoff.spec import Neural, Run
+from bakeoff.training import distil, optim, saving
 from bakeoff.training import fit as fitting
-from bakeoff.training import saving
 from bakeoff.training.assemble import assemble
 from bakeoff.training.callbacks import Log
 from bakeoff.training.learned import Learned, Probabilities
@@ -26,33 +27,51 @@ def learn_neural(
     model: Neural,
     prepared: Prepared,
     spent: Spent,
-    unlabelled: tuple[str, ...],
+    unlabelled: Sequence[Document],
     *,
     device: Literal["cpu", "cuda"],
     log: Log,
     needs: Mapping[str, Path],
 ) -> Learned:
-    """Train on the budget's fit rows; `needs` holds the saved models that `run.needs` names."""
+    """Train on the budget's fit rows, or with a teacher on `unlabelled` documents too.
+
+    `needs` holds the folders of the saved models that `run.needs` names.
+    """
     fit_rows, validation_rows = prepared.pool.take(spent.fit), prepared.pool.take(spent.validation)
     n_classes = len(prepared.classes)
-    assembled = assemble(run, model, [*fit_rows.texts], unlabelled, n_classes=n_classes, needs=needs)
+    assembled = assemble(run, model, fit_rows.documents, unlabelled, n_classes=n_classes, needs=needs)
     classifier, tokeniser = assembled.classifier, assembled.tokeniser
 
     def documents(rows: Rows, reading: Reading) -> Documents:
         return Documents(reading.ids, rows.labels, tokeniser.pad_id)
 
     fit_documents, validation_documents, test_documents = (
-        (rows, longdoc.read(rows.texts, tokeniser, run.longdoc)) for rows in (fit_rows, validation_rows, prepared.test)
+        (rows, longdoc.read(rows.documents, tokeniser, run.longdoc)) for rows in (fit_rows, validation_rows, prepared.test)
     )
+    lesson = None
+    if run.teacher is not None:
+        lesson = distil.prepare(
+            run,
+            classifier,
+            tokeniser,
+            labelled=fit_rows.documents,
+            labels=fit_rows.labels,
+            unlabelled=unlabelled,
+            classes=prepared.classes,
+            folder=needs["teacher"],
+            device=device,
+        )
     fitted = fitting.fit(
         classifier,
-        model.training,
-        documents(*fit_documents),
+        model.training if lesson is None else lesson.training,
+        documents(*fit_documents) if lesson is None else lesson.documents,
         documents(*validation_documents) if len(validation_rows) else None,
         precision=model.precision,
         device=device,
         seed=run.seed,
         log=log,
+        loss=None if lesson is None else lesson.loss,
+        pace=optim.Pace.of(model),
     )
     finite = fitted.stop_reason == "schedule"
 
@@ -68,6 +87,7 @@ def learn_neural(
         validation=predict(*validation_documents) if finite and len(validation_rows) else None,
         lengths_tokens=reading.lengths_tokens,
         truncated=reading.truncated,
+        n_transfer=0 if lesson is None else len(lesson.documents),
         epochs=fitted.epochs,
         steps=fitted.steps,
         best_step=fitted.best_step,

@@ -1,21 +1,57 @@
-"""AdamW with decay on matrices only, and the learning-rate schedule."""
+"""AdamW with decay on matrices only, the learning-rate schedule, and layers that learn at a pace of their own."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import nn
 
-from bakeoff.spec import Training
+from bakeoff.models import encoders
+from bakeoff.spec import Neural, Pretrained, Training
 
 
-def optimiser(module: nn.Module, training: Training) -> torch.optim.AdamW:
-    """Fused AdamW (Loshchilov & Hutter, 2019); biases and norms, which have one dimension, do not decay."""
-    trained = [p for p in module.parameters() if p.requires_grad]
-    groups = [
-        {"params": [p for p in trained if p.ndim > 1], "weight_decay": training.weight_decay},
-        {"params": [p for p in trained if p.ndim <= 1], "weight_decay": 0.0},
-    ]
+@dataclass(frozen=True, kw_only=True)
+class Pace:
+    """When, and how fast, the layers of a pretrained encoder learn; as it stands here, all of them at once and alike."""
+
+    layer_decay: float = 1.0
+    head_first_epochs: int = 0
+
+    @classmethod
+    def of(cls, model: Neural) -> "Pace":
+        """What a model asks for."""
+        if isinstance(model, Pretrained):
+            return cls(layer_decay=model.layer_decay, head_first_epochs=model.head_first_epochs)
+        return cls()
+
+
+EVEN = Pace()
+
+
+def optimiser(module: nn.Module, training: Training, *, layer_decay: float = 1.0) -> torch.optim.AdamW:
+    """Fused AdamW (Loshchilov & Hutter, 2019); biases and norms, which have one dimension, do not decay.
+
+    With `layer_decay` below 1 the head learns at the full rate, the top layer of `module.encoder` at that share of it, each
+    layer below at that share of the one above, and the embeddings slowest (Howard & Ruder, 2018). Raises ConfigError for an
+    encoder whose layers cannot be found.
+    """
+    depths = {} if layer_decay == 1 else _depths(module)
+    groups: list[dict[str, Any]] = []
+    named = [(name, p) for name, p in module.named_parameters() if p.requires_grad]
+    for depth in sorted({depths.get(name, 0) for name, _ in named}):
+        own = [p for name, p in named if depths.get(name, 0) == depth]
+        rate = training.learning_rate * layer_decay**depth
+        groups += [
+            {"params": [p for p in own if p.ndim > 1], "weight_decay": training.weight_decay, "lr": rate},
+            {"params": [p for p in own if p.ndim <= 1], "weight_decay": 0.0, "lr": rate},
+        ]
     return torch.optim.AdamW([group for group in groups if group["params"]], lr=training.learning_rate, fused=True)
+
+
+def _depths(module: nn.Module) -> dict[str, int]:
+    encoder = module.get_submodule("encoder")
+    return {f"encoder.{name}": depth for name, depth in encoders.depth_of(encoder).items()}
 
 
 def schedule(training: Training, total_steps: int) -> Callable[[int], float]:

@@ -12,7 +12,7 @@ from torch import nn
 from bakeoff.data.tokens import CheckpointTokeniser, WordVocabulary
 from bakeoff.models.files import SETTINGS, VOCABULARY, WEIGHTS
 from bakeoff.models.linear import MajorityClassifier, TfidfClassifier
-from bakeoff.models.pretrained import PretrainedClassifier
+from bakeoff.models.pretrained import FrozenClassifier, PretrainedClassifier
 from bakeoff.spec import Run, to_plain
 
 
@@ -36,7 +36,7 @@ def save_neural(
     """Weights as they were scored; the encoder's config and tokeniser, or the list of words."""
     _settings(folder, run, classes)
     save_tensors({name: tensor.contiguous().cpu() for name, tensor in classifier.state_dict().items()}, folder / WEIGHTS)
-    if isinstance(classifier, PretrainedClassifier):
+    if isinstance(classifier, PretrainedClassifier | FrozenClassifier):
         classifier.encoder.config.save_pretrained(folder)
     if isinstance(tokeniser, WordVocabulary):
         _json(folder / VOCABULARY, list(tokeniser.words))

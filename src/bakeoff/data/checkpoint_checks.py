@@ -1,0 +1,61 @@
+"""Whether a checkpoint is what a model needs, told from its files before anything starts."""
+
+from pathlib import Path
+from typing import Any
+
+from bakeoff.data import checkpoint
+from bakeoff.errors import DataError, NotApplicable
+from bakeoff.spec import Pretrained
+
+_TOKENISERS = ("tokenizer.json", "vocab.txt", "vocab.json", "*.model")
+_WEIGHTS = ("*.safetensors", "pytorch_model*.bin")
+_LAYERS = ("num_hidden_layers", "n_layers", "n_layer", "num_layers")
+"""What families call the number of their layers in config.json."""
+_SHARED_LAYERS = {"albert"}
+"""Families whose layers are one and the same, so that none has a place of its own."""
+
+
+def check_files(folder: Path, *, weights: bool) -> None:
+    """Raise DataError for a folder without model type or tokeniser, or without weights where they are needed."""
+    config = checkpoint.read_config(folder)
+    if not isinstance(config.get("model_type"), str):
+        raise DataError(f"model.checkpoint={folder.name} has a config.json without model_type: name a folder that transformers saved")
+    if not any(any(folder.glob(pattern)) for pattern in _TOKENISERS):
+        raise DataError(f"model.checkpoint={folder.name} has no tokeniser: save the one that it was trained with into that folder")
+    if weights and not any(any(folder.glob(pattern)) for pattern in _WEIGHTS):
+        raise DataError(f"model.checkpoint={folder.name} has no weights: name a folder that holds model.safetensors")
+
+
+def check_layers(model: Pretrained, folder: Path | None) -> None:
+    """Raise NotApplicable for settings about layers that the checkpoint in `folder`, or `model.size` without one, has not."""
+    asked = _asked(model)
+    if not asked:
+        return
+    config: dict[str, Any] = {}
+    if folder is not None:
+        config = checkpoint.read_config(folder)
+    elif model.size is not None:
+        config = {"model_type": model.size.family, "num_hidden_layers": model.size.layers}
+    if config.get("model_type") in _SHARED_LAYERS:
+        key, value = next(iter(asked.items()))
+        raise NotApplicable(f"model.{key}={value} means nothing to {model.name}, whose layers are all one: leave model.{key} out")
+    count = next((config[key] for key in _LAYERS if isinstance(config.get(key), int)), None)
+    if count is None:
+        return  # it is built all the same, and refused where its layers cannot be found
+    if model.keep_layers is not None and model.keep_layers[-1] >= count:
+        raise NotApplicable(
+            f"model.keep_layers={list(model.keep_layers)} names layer {model.keep_layers[-1]}, but {model.name} has layers 0 to {count - 1}"
+        )
+    kept = count if model.keep_layers is None else len(model.keep_layers)
+    if model.reinitialised_layers > kept:
+        raise NotApplicable(f"model.reinitialised_layers={model.reinitialised_layers} is more than the {kept} layers of {model.name}")
+
+
+def _asked(model: Pretrained) -> dict[str, Any]:
+    """The settings about layers that have an effect."""
+    settings = {
+        "layer_decay": None if model.layer_decay == 1 else model.layer_decay,
+        "keep_layers": None if model.keep_layers is None else list(model.keep_layers),
+        "reinitialised_layers": model.reinitialised_layers or None,
+    }
+    return {key: value for key, value in settings.items() if value is not None}

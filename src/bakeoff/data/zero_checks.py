@@ -1,0 +1,28 @@
+"""Whether a checkpoint can answer these classes as it is, and a file these rows, asked before anything starts."""
+
+from pathlib import Path
+
+from bakeoff.data import checkpoint_checks, heads, hypotheses, predictions_file
+from bakeoff.data.dataset import Prepared
+from bakeoff.errors import NotApplicable
+from bakeoff.spec import BudgetZero, OffTheShelf, Predictions, Run
+
+
+def check_checkpoint(run: Run, model: BudgetZero, folder: Path, classes: tuple[str, ...]) -> None:
+    """Raise DataError for a checkpoint in `folder` that cannot do what is asked, NotApplicable for data that it cannot read."""
+    checkpoint_checks.check_files(folder, weights=True)
+    if isinstance(model, OffTheShelf):
+        heads.outputs_of_classes(model, heads.label_names(model, folder), classes)
+        return
+    if run.dataset.text_pair is not None:
+        raise NotApplicable(f"dataset.text_pair={run.dataset.text_pair} asks about pairs of texts, and {model.name} reads one text alone")
+    hypotheses.sentences(model, classes)
+    if model.method == "similarity":
+        heads.require_embedding(model, folder)
+    else:
+        heads.entailment_output(model, heads.label_names(model, folder))
+
+
+def check_file(model: Predictions, prepared: Prepared) -> None:
+    """Raise DataError for a file that does not answer every test row, once and with a class."""
+    predictions_file.read(model, prepared.test.row_ids, prepared.classes)

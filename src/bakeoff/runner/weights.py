@@ -1,0 +1,63 @@
+"""Weights that something needs and that are gone are baked again; the record stays as it is."""
+
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+from bakeoff.errors import BakeoffError
+from bakeoff.record import Record
+from bakeoff.runner.needs import MODEL
+from bakeoff.spec import Run
+from bakeoff.store import Store
+
+PREDICTIONS = "predictions.parquet"
+TOLERANCE = 1e-4
+"""How far a probability may be from the recorded one: other processors round otherwise."""
+
+
+Notify = Callable[[str], None]
+
+
+def restore(run: Run, store: Store, bake: Callable[[Run, Path, Notify, Callable[[Record], None]], Record], notify: Notify) -> None:
+    """Bake a recorded Run again beside its folder, and move the weights alone into it.
+
+    Raises BakeoffError when its predictions are not the recorded ones, and what `bake` raises.
+    """
+    folder = store.root / f".weights-{run.run_id}"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    try:
+        bake(run, folder, notify, lambda record: None)
+        if not (folder / MODEL).is_dir():
+            raise BakeoffError(f"{run.run_id} was baked again for its weights and gave none: bake it anew with --rebake all")
+        far = difference(store.folder(run.run_id) / PREDICTIONS, folder / PREDICTIONS)
+        if far is None or far > TOLERANCE:
+            how = "of other rows" if far is None else f"up to {far:.2g} away from the recorded ones"
+            raise BakeoffError(
+                f"the weights of {run.run_id} are gone, and baked again here it gives predictions {how}: bake it anew with --rebake all"
+            )
+        os.rename(folder / MODEL, store.folder(run.run_id) / MODEL)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def difference(recorded: Path, again: Path) -> float | None:
+    """Largest difference of a probability between two files of predictions; null where their rows are not the same.
+
+    A Run without predictions (a start, that of pretraining) has none to differ in.
+    """
+    if not recorded.exists() and not again.exists():
+        return 0.0
+    if not recorded.exists() or not again.exists():
+        return None
+    if recorded.read_bytes() == again.read_bytes():
+        return 0.0
+    import numpy as np
+    import pyarrow.parquet as pq
+
+    first, second = (pq.read_table(file, columns=["row_id", "probabilities"]) for file in (recorded, again))
+    if not first["row_id"].equals(second["row_id"]):
+        return None
+    probabilities = [np.asarray(table["probabilities"].to_pylist(), dtype=np.float64) for table in (first, second)]
+    return float(np.abs(probabilities[0] - probabilities[1]).max())
