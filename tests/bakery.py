@@ -32,7 +32,7 @@ TINY: dict[str, tuple[str, ...]] = {
     "scratch": (
         "model=scratch",
         *("model.width=16", "model.layers=1", "model.heads=2", "model.feed_forward=32", "model.dropout=0", "model.min_count=1"),
-        *(*QUICK[:2], "model.training.learning_rate=3e-3"),
+        *("model.norm=after", *QUICK),
     ),
     "pretrained": ("model=pretrained", "longdoc.max_tokens=32", *QUICK),
 }

@@ -95,6 +95,7 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(content, encoding="utf-8")
+    (tmp_path / "answers.csv").write_text("row_id,label\n", encoding="utf-8")
     for name in ("tickets.csv", "tickets-test.csv"):
         (tmp_path / name).write_text("body,topic,customer\nwhere is it,delivery,a\npay me,money,b\n", encoding="utf-8")
     for label in ("pos", "neg"):
