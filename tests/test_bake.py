@@ -108,11 +108,7 @@ def test_lengths_and_what_was_cut_follow_each_text(tmp_path: Path, pool: Path, t
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_saved_predictions_give_the_quality_of_the_record(pool: Path, test: Path, tiny: dict[str, list[str]], kind: str) -> None:
-    longer = (
-        ["model.training.min_steps=80", f"model.pooling={'mean' if kind == 'pretrained' else 'max'}"]
-        if kind in NEURAL
-        else []
-    )
+    longer = ["model.training.min_steps=80", f"model.pooling={'mean' if kind == 'pretrained' else 'max'}"] if kind in NEURAL else []
     baked = bake(compose(*on_table(pool, test), *tiny[kind], *longer, "budget.labels=40"))
     quality = baked.record.quality["test"]
     table = parquet.read_table(baked.folder / "predictions.parquet")
