@@ -1,6 +1,7 @@
 """One Run from its configuration to its record, on tiny data and tiny models, in this process."""
 
 import csv
+import dataclasses
 import errno
 import hashlib
 import json
@@ -420,6 +421,20 @@ def test_a_run_that_diverges_is_a_record_without_a_score(small: list[str], tiny:
     assert diagnostic.message.endswith("lower the learning rate (it is 1e+38)")
     assert baked.record.training.best_step is None
     assert records.from_json((baked.folder / RECORD).read_text()).status == "diverged"
+
+
+def test_answers_that_are_no_numbers_of_a_model_without_steps_are_told(small: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    learn = baking.learn
+
+    def lost(*given: object, **named: object) -> object:
+        learned = learn(*given, **named)  # type: ignore[arg-type]
+        return dataclasses.replace(learned, test=np.full_like(learned.test, np.nan))
+
+    monkeypatch.setattr(baking, "learn", lost)
+    record = bake(compose(*small, *TINY["tfidf"])).record
+    assert record.status == "diverged"
+    (diagnostic,) = record.training.diagnostics
+    assert (diagnostic.code, diagnostic.message) == ("not_finite", "the model answered with numbers that are not finite")
 
 
 @pytest.mark.parametrize("kind", ["tfidf", "bilstm"])

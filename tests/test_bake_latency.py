@@ -5,6 +5,7 @@ import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow.parquet as parquet
@@ -12,12 +13,14 @@ import pytest
 import yaml
 
 import bakery
+from bakeoff import bake_latency
 from bakeoff import record as records
 from bakeoff.bake_latency import bake_session
 from bakeoff.commands.baking import bake_runs
 from bakeoff.config import Composer
 from bakeoff.data import dataset
 from bakeoff.errors import NotApplicable
+from bakeoff.probes import quality as scoring
 from bakeoff.probes.rules import Rules
 from bakeoff.record import Record
 from bakeoff.spec import Latency, Machine, Run
@@ -178,6 +181,25 @@ def test_an_engine_that_changes_trained_predictions_has_its_own_quality(table: l
     assert table_of_answers["predicted"].to_pylist() == [0] * 12
     assert table_of_answers["row_id"].to_pylist() == list(quality.answers)
     assert not (store.folder(eager.run_id) / "predictions.parquet").exists()
+
+
+def test_the_quality_of_an_engine_knows_the_labels_that_its_model_was_fitted_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table, test = (
+        bakery.write_csv(tmp_path / "pool.csv", bakery.rows(300)),
+        bakery.write_csv(tmp_path / "test.csv", bakery.rows(12, seed=1)),
+    )
+    fitted: list[int] = []
+    score = scoring.score
+
+    def watched(*given: Any, fit_labels: Any, **named: Any) -> Any:
+        fitted.append(len(fit_labels))
+        return score(*given, fit_labels=fit_labels, **named)
+
+    monkeypatch.setattr(scoring, "score", watched)
+    for model in ("tfidf", "bilstm"):
+        run = bakery.compose(*bakery.on_table(table, test), *bakery.TINY[model], "probe=latency", "probe.weights=trained").run
+        bake_latency._score(run, dataset.prepare(run.dataset), np.full((12, 2), 0.5, dtype=np.float32))
+    assert fitted == [300, 240]
 
 
 def test_a_record_stands_before_its_w_and_b_run_ends(timed: Callable[..., Run], monkeypatch: pytest.MonkeyPatch) -> None:

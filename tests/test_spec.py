@@ -280,15 +280,36 @@ def test_a_pretraining_run_is_named_by_its_own_training_and_a_student_by_its_sta
     quality = factories.make_run(model="scratch", labels=1000, seed=3)
     probe = spec.Pretrain(threads=1, mask_fraction=0.15, training=factories.TRAINING)
     start = dataclasses.replace(quality, probe=probe)
-    assert start.run_id == "cdb55bff2a18"
+    assert start.run_id == "b7e45bdb777c"
     slower = dataclasses.replace(factories.TRAINING, learning_rate=1e-5)
     unread = dataclasses.replace(quality.model, training=slower)  # type: ignore[arg-type]
     assert dataclasses.replace(start, model=unread).run_id == start.run_id
     other = dataclasses.replace(start, probe=dataclasses.replace(probe, training=slower))
     assert other.run_id != start.run_id
+    pooled = dataclasses.replace(start, model=dataclasses.replace(start.model, pooling="max"))  # type: ignore[arg-type]
+    assert pooled.run_id == start.run_id
     student = dataclasses.replace(quality, start=start)
-    assert student.run_id == "38fb9fdfe9c0"
+    assert student.run_id == "d3e150618dc4"
     assert len({quality.run_id, student.run_id, dataclasses.replace(quality, start=other).run_id}) == 3
+
+
+@pytest.mark.parametrize(
+    ("change", "matters"),
+    [
+        ({"layer_decay": 0.9}, False),
+        ({"head_first_epochs": 1}, False),
+        ({"pooling": "max"}, False),
+        ({"reinitialised_layers": 1}, True),
+        ({"keep_layers": (0, 2)}, True),
+        ({"precision": "bfloat16"}, True),
+        ({"checkpoint_fingerprint": "d" * 64}, True),
+    ],
+)
+def test_what_pretraining_does_not_read_is_no_part_of_it(change: dict[str, object], matters: bool) -> None:
+    probe = spec.Pretrain(threads=1, mask_fraction=0.15, training=factories.TRAINING)
+    start = dataclasses.replace(factories.make_run(model="pretrained"), probe=probe)
+    other = dataclasses.replace(start, model=dataclasses.replace(start.model, **change))  # type: ignore[arg-type]
+    assert (other.run_id != start.run_id) is matters
 
 
 def test_two_machines_have_two_answers_to_one_question() -> None:

@@ -81,6 +81,16 @@ def test_records_keep_the_last_part_of_paths() -> None:
     assert json.loads(text)["run"]["dataset"]["path"] == "tickets.csv"
 
 
+def test_only_paths_are_shortened() -> None:
+    """A column may be called /label, and its name is part of the question."""
+    labels, predicted = factories.make_predictions(accuracy=0.5)
+    run = factories.make_run(dataset=factories.make_dataset(label="/label", path="/home/someone/tickets.csv"))
+    text = factories.make_record(run, labels, predicted).to_json()
+    assert "someone" not in text
+    again = records.from_json(text)
+    assert (again.run.dataset.label, again.run.run_id) == ("/label", run.run_id)
+
+
 def test_a_full_disk_leaves_nothing_half_written(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     earlier = factories.bake(store, factories.make_run(), accuracy=0.8)
 

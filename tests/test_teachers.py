@@ -1,9 +1,11 @@
 """`model.teacher` and `model.start`: what they compose to, what they change, and a student from the command line to its record."""
 
+import contextlib
 import dataclasses
 import shutil
+import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -13,6 +15,7 @@ import bakery
 import factories
 from bakeoff import cli, spec
 from bakeoff.bake import rerunnable
+from bakeoff.commands import baking
 from bakeoff.commands import run as run_command
 from bakeoff.commands.baking import bake_runs
 from bakeoff.config import Composer, load_sweep
@@ -20,14 +23,19 @@ from bakeoff.errors import BakeoffError, ConfigError, DataError, NotApplicable
 from bakeoff.store import RECORD, Store, default_root
 
 ROOT = Path(__file__).parents[1]
-TAUGHT = (*bakery.TINY["bilstm"], "model.teacher=tfidf", "model.distillation.transfer_epochs=2")
+TAUGHT = (*bakery.TINY["bilstm"], "model.teacher=bilstm", "model.distillation.transfer_epochs=2")
+TUTORED = (*TAUGHT, "model.teacher=tutor")
+"""With the teacher that `here` configures, which trains in tenths of a second."""
 
 
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty working directory."""
+    """A working directory with a tiny teacher."""
     folder = tmp_path / "here"
     folder.mkdir()
+    training = yaml.safe_load((ROOT / "conf" / "model" / "bilstm.yaml").read_text())["training"]
+    quick = training | {"epochs": 2, "min_steps": 4, "learning_rate": 1e-2}
+    own_model(folder, "tutor", embedding_dim=8, hidden_dim=6, min_count=1, training=quick)
     monkeypatch.chdir(folder)
     return folder
 
@@ -44,7 +52,7 @@ def compose(*overrides: str) -> spec.Run:
 
 def own_model(folder: Path, name: str, **changes: object) -> None:
     """`conf/model/NAME.yaml` of the working directory: a packaged model with changes."""
-    base = str(changes.pop("like", "tfidf"))
+    base = str(changes.pop("like", "bilstm"))
     (folder / "conf" / "model").mkdir(parents=True, exist_ok=True)
     plain = yaml.safe_load((ROOT / "conf" / "model" / f"{base}.yaml").read_text())
     (folder / "conf" / "model" / f"{name}.yaml").write_text(yaml.safe_dump(plain | {"name": name} | changes))
@@ -58,7 +66,7 @@ def test_a_teacher_is_made_from_the_students_data_labels_seed_and_threads(table:
     student = compose(*shared, *TAUGHT, "budget.unlabelled=pool", "longdoc.max_tokens=64")
     teacher = student.teacher
     assert teacher is not None
-    assert teacher == compose(*shared, "model=tfidf")
+    assert teacher == compose(*shared, "model=bilstm")
     assert (teacher.seed, teacher.budget.draw, teacher.budget.labels, teacher.budget.unlabelled) == (3, 3, 10, "none")
     assert teacher.longdoc == spec.LongDoc(strategy="full", max_tokens=None)
     assert (teacher.probe.threads, teacher.dataset) == (2, student.dataset)
@@ -75,7 +83,7 @@ def test_a_start_is_a_pretraining_run_of_its_own_texts() -> None:
 
 
 def test_the_student_hashes_the_id_of_its_teacher(table: list[str], here: Path) -> None:
-    own_model(here, "careful", like="tfidf", c_grid=[1, 3])
+    own_model(here, "careful", dropout=0.1)
     alone, taught = compose(*table, *bakery.TINY["bilstm"]), compose(*table, *TAUGHT)
     other = compose(*table, *TAUGHT, "model.teacher=careful")
     assert len({alone.run_id, taught.run_id, other.run_id}) == 3
@@ -102,6 +110,36 @@ def test_an_untrained_latency_run_has_no_teacher(table: list[str]) -> None:
     assert trained.teacher == quality.teacher  # its weights are those of the quality Run at one thread
 
 
+def test_a_models_own_pretraining_is_that_of_its_start_and_of_its_own_run(here: Path) -> None:
+    shared = ["budget.labels=1000", "budget.unlabelled=pool"]
+    start = compose("budget.labels=1000", "model=pretrained", "model.start=pretrained_mlm").start
+    direct = compose(*shared, "probe=pretrain", "model=pretrained_mlm")
+    assert start == direct
+    assert start is not None
+    assert start.run_id == direct.run_id
+    (gentle, usual), lower = (
+        [_pretraining(compose(*shared, "probe=pretrain", f"model={name}")) for name in ("pretrained_mlm", "scratch_mlm")],
+        _pretraining(compose(*shared, "probe=pretrain", "model=pretrained_mlm", "probe.training.learning_rate=1e-5")),
+    )
+    assert (gentle.learning_rate, gentle.epochs) == (5e-5, 3)
+    assert (usual.learning_rate, usual.epochs) == (3e-4, 10)
+    assert (lower.learning_rate, lower.epochs) == (1e-5, 3)
+    assert dataclasses.replace(gentle, learning_rate=3e-4, epochs=10) == usual
+    own_model(here, "slow_start", like="scratch", unlabelled="pool", pretraining={"epochs": 4})
+    own = compose("model=scratch", "model.start=slow_start").start
+    assert own is not None
+    assert _pretraining(own) == dataclasses.replace(usual, epochs=4)
+    own_model(here, "odd_start", like="scratch", unlabelled="pool", pretraining={"steps": 4})
+    with pytest.raises(ConfigError) as raised:
+        compose("model=scratch", "model.start=odd_start")
+    assert str(raised.value) == "model.pretraining={'steps': 4} should map learning_rate or epochs, or both, to a number"
+
+
+def _pretraining(run: spec.Run) -> spec.Training:
+    assert isinstance(run.probe, spec.Pretrain)
+    return run.probe.training
+
+
 # Unlabelled text.
 
 
@@ -109,8 +147,8 @@ def test_a_models_own_unlabelled_text_fills_what_the_budget_leaves_open(table: l
     own_model(here, "greedy", unlabelled="pool")
     run = compose(*table, "model=greedy")
     assert run.budget.unlabelled == "pool"
-    assert run.run_id == compose(*table, "model=tfidf", "budget.unlabelled=pool").run_id
-    assert compose(*table, "model=greedy", "budget.unlabelled=none").run_id == compose(*table, "model=tfidf").run_id
+    assert run.run_id == compose(*table, "model=bilstm", "budget.unlabelled=pool").run_id
+    assert compose(*table, "model=greedy", "budget.unlabelled=none").run_id == compose(*table, "model=bilstm").run_id
     taught = compose(*table, *TAUGHT, "model.teacher=greedy")
     assert taught.teacher == dataclasses.replace(run, model=dataclasses.replace(run.model, name="greedy"))
     assert taught.budget.unlabelled == "none"
@@ -145,10 +183,11 @@ def written(run: spec.Run, folder: Path) -> Composer:
 
 
 def test_a_students_run_yaml_composes_to_the_same_run(table: list[str], here: Path, tmp_path: Path) -> None:
-    own_model(here, "fleeting", c_grid=[1, 3], unlabelled="pool")
+    own_model(here, "fleeting", dropout=0.1, unlabelled="pool")
     for name, run in (
         ("taught", compose(*table, *TAUGHT, "model.teacher=fleeting", "seed=4", "budget.unlabelled=pool", "longdoc.max_tokens=64")),
         ("started", compose("model=scratch", "model.start=scratch_mlm", "budget.labels=500")),
+        ("further", compose("model=pretrained", "model.start=pretrained_mlm", "budget.labels=500")),
         ("timed", compose(*table, "probe=latency", "model=distilled_bilstm")),
     ):
         composer = written(run, tmp_path / name)
@@ -172,6 +211,10 @@ def test_what_is_changed_in_a_run_yaml_changes_its_teacher_too(table: list[str],
 # Mistakes.
 
 HIDDEN = "compares layers, which takes a pretrained student and teacher of one checkpoint: set it to 0"
+CANNOT_TEACH = (
+    "model.teacher={} cannot teach, since it keeps no validation rows back, by which the student's best step is chosen: name a model "
+    "that is trained by steps, such as model.teacher=pretrained"
+)
 
 MISTAKES: list[tuple[list[str], type[BakeoffError], str]] = [
     (
@@ -191,10 +234,11 @@ MISTAKES: list[tuple[list[str], type[BakeoffError], str]] = [
         "model.teacher=zero_shot cannot be made here: budget.labels=all means nothing to zero_shot, which reads no label",
     ),
     (
-        ["model=bilstm", "model.teacher=majority"],
+        ["model=bilstm", "model.teacher=off_the_shelf"],
         NotApplicable,
-        "model.teacher=majority cannot teach: choose a model that learns from labels, such as model.teacher=pretrained",
+        "model.teacher=off_the_shelf cannot be made here: its YAML leaves checkpoint open, so name one that fills it in",
     ),
+    *[(["model=bilstm", f"model.teacher={name}"], NotApplicable, CANNOT_TEACH.format(name)) for name in ("majority", "tfidf", "frozen")],
     (
         ["model=bilstm", "model.teacher=bert_base"],
         DataError,
@@ -256,13 +300,13 @@ def test_a_student_keeps_layers_that_its_teacher_has() -> None:
 
 def test_a_sweep_over_teachers(table: list[str], tmp_path: Path) -> None:
     file = tmp_path / "own.yaml"
-    grid = {"model": {"value": "bilstm"}, "model.teacher": {"values": [None, "tfidf", "majority"]}, "budget.unlabelled": {"value": "pool"}}
+    grid = {"model": {"value": "bilstm"}, "model.teacher": {"values": [None, "bilstm", "tfidf"]}, "budget.unlabelled": {"value": "pool"}}
     file.write_text(yaml.safe_dump({"method": "grid", "parameters": grid}))
     plain, taught, refused = load_sweep(file, table).cells
     assert plain.run is not None
     assert taught.run is not None
-    assert (plain.run.teacher, taught.run.teacher) == (None, compose(*table, "model=tfidf"))
-    assert refused.reason == "model.teacher=majority cannot teach: choose a model that learns from labels, such as model.teacher=pretrained"
+    assert (plain.run.teacher, taught.run.teacher) == (None, compose(*table, "model=bilstm"))
+    assert refused.reason == CANNOT_TEACH.format("tfidf")
 
 
 # From the command line to the record.
@@ -291,9 +335,9 @@ def bakeoff(here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
 
 
 def test_a_student_from_the_command_line_bakes_its_teacher_first(bakeoff: Command, table: list[str]) -> None:
-    run, store = compose(*table, *TAUGHT), Store(default_root())
+    run, store = compose(*table, *TUTORED), Store(default_root())
     assert run.teacher is not None
-    code, out, err = bakeoff("run", *table, *TAUGHT)
+    code, out, err = bakeoff("run", *table, *TUTORED)
     assert (code, out) == (0, f"{store.folder(run.run_id) / RECORD}\n")
     done = [line.split()[1:3] for line in err.splitlines() if line.startswith("[")]
     assert done == [["done", run.teacher.run_id], ["done", run.run_id]]
@@ -305,12 +349,12 @@ def test_a_student_from_the_command_line_bakes_its_teacher_first(bakeoff: Comman
     assert (record.data.n_fit, record.data.n_transfer, teacher.data.n_transfer) == (24, 24, 0)
     assert (store.folder(teacher.run_id) / "model").is_dir()
     assert not (store.folder(run.run_id) / "model").exists()
-    again = bakeoff("run", *table, "model=tfidf")
+    again = bakeoff("run", *table, "model=tutor")
     assert again[1] == f"{store.folder(teacher.run_id) / RECORD}\n"
 
 
 def test_unlabelled_text_is_counted_and_replaces_the_epochs(bakeoff: Command, table: list[str]) -> None:
-    overrides = [*table, *TAUGHT, "budget.labels=8", "budget.unlabelled=pool"]
+    overrides = [*table, *TUTORED, "budget.labels=8", "budget.unlabelled=pool"]
     assert bakeoff("run", *overrides)[0] == 0
     record = Store(default_root()).load(compose(*overrides).run_id)
     assert record is not None
@@ -319,17 +363,17 @@ def test_unlabelled_text_is_counted_and_replaces_the_epochs(bakeoff: Command, ta
 
 
 def test_a_multirun_over_teachers(bakeoff: Command, table: list[str]) -> None:
-    code, out, _ = bakeoff("run", "-m", *table, *TAUGHT, "model.teacher=null,tfidf", "seed=0,1")
+    code, out, _ = bakeoff("run", "-m", *table, *TUTORED, "model.teacher=null,tutor", "seed=0,1")
     assert code == 0
     expected = [
-        compose(*table, *TAUGHT, f"model.teacher={teacher}", f"seed={seed}").run_id for teacher in ("null", "tfidf") for seed in (0, 1)
+        compose(*table, *TUTORED, f"model.teacher={teacher}", f"seed={seed}").run_id for teacher in ("null", "tutor") for seed in (0, 1)
     ]
     assert [Path(line).parent.name for line in out.splitlines()] == expected
     assert len(Store(default_root()).load_all()) == 6
 
 
 def test_the_first_line_of_a_students_run_yaml_bakes_it_again(bakeoff: Command, table: list[str], tmp_path: Path) -> None:
-    _, out, _ = bakeoff("run", *table, *TAUGHT, "seed=1")
+    _, out, _ = bakeoff("run", *table, *TUTORED, "seed=1")
     folder = Path(out.strip()).parent
     kept = shutil.copytree(folder, tmp_path / "kept")
     for each in default_root().iterdir():
@@ -342,22 +386,74 @@ def test_the_first_line_of_a_students_run_yaml_bakes_it_again(bakeoff: Command, 
 
 @pytest.mark.parametrize("keep", ["needed", "best", "all", "none"])
 def test_which_weights_stay(bakeoff: Command, table: list[str], keep: str) -> None:
-    run, store = compose(*table, *TAUGHT), Store(default_root())
+    run, store = compose(*table, *TUTORED), Store(default_root())
     assert run.teacher is not None
-    assert bakeoff("run", *table, *TAUGHT, f"machine.keep_weights={keep}")[0] == 0
+    assert bakeoff("run", *table, *TUTORED, f"machine.keep_weights={keep}")[0] == 0
     stays = {run_id: (store.folder(run_id) / "model").is_dir() for run_id in (run.run_id, run.teacher.run_id)}
     assert stays == {run.run_id: keep in ("best", "all"), run.teacher.run_id: keep != "none"}
 
 
-def test_weights_that_are_gone_are_baked_again_and_answer_as_before(bakeoff: Command, table: list[str]) -> None:
-    run, store = compose(*table, *TAUGHT), Store(default_root())
+def test_weights_that_were_there_or_that_another_process_holds_stay(
+    bakeoff: Command, table: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, store = compose(*table, *TUTORED), Store(default_root())
     assert run.teacher is not None
-    bakeoff("run", *table, *TAUGHT)
+    folder = store.folder(run.teacher.run_id) / "model"
+    assert bakeoff("run", *table, *TUTORED)[0] == 0
+    assert bakeoff("run", *table, *TUTORED, "model.dropout=0.1", "machine.keep_weights=none")[0] == 0
+    assert folder.is_dir()
+    shutil.rmtree(folder)
+    original = baking.run_inprocess
+    with contextlib.ExitStack() as held:
+
+        def then_taken(*arguments: object, **options: object) -> object:
+            outcome = original(*arguments, **options)  # type: ignore[arg-type]
+            held.enter_context(locked(store.root / ".locks" / folder.parent.name))
+            return outcome
+
+        monkeypatch.setattr(baking, "run_inprocess", then_taken)
+        assert bakeoff("run", *table, *TUTORED, "model.dropout=0.2", "machine.keep_weights=none")[0] == 0
+        assert folder.is_dir()
+    monkeypatch.setattr(baking, "run_inprocess", original)
+    shutil.rmtree(folder)
+    assert bakeoff("run", *table, *TUTORED, "model.dropout=0.4", "machine.keep_weights=none")[0] == 0
+    assert not folder.exists()  # restored by this call, and so taken away again
+
+
+@contextlib.contextmanager
+def locked(lock: Path) -> Iterator[None]:
+    """Another process holds a Run."""
+    code = "import fcntl,sys; f=open(sys.argv[1],'w'); fcntl.lockf(f, fcntl.LOCK_EX); print('held', flush=True); sys.stdin.read()"
+    holder = subprocess.Popen([sys.executable, "-c", code, str(lock)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert holder.stdout is not None
+    holder.stdout.readline()
+    try:
+        yield
+    finally:
+        holder.communicate("")
+
+
+def test_a_teacher_that_has_its_weights_is_not_checked_again(table: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    run, store, checked = compose(*table, *TAUGHT), Store(default_root()), list[str]()
+    assert run.teacher is not None
+    monkeypatch.setattr(baking, "check", lambda each: checked.append(each.run_id))
+    factories.bake(store, run.teacher, accuracy=0.5)
+    baking.check_run(run, store)
+    assert checked == [run.run_id, run.teacher.run_id]  # its weights are gone, so that it is baked again
+    (store.folder(run.teacher.run_id) / "model").mkdir()
+    baking.check_run(run, store)
+    assert checked[2:] == [run.run_id]
+
+
+def test_weights_that_are_gone_are_baked_again_and_answer_as_before(bakeoff: Command, table: list[str]) -> None:
+    run, store = compose(*table, *TUTORED), Store(default_root())
+    assert run.teacher is not None
+    bakeoff("run", *table, *TUTORED)
     folder = store.folder(run.teacher.run_id)
     weights = (folder / "model" / "model.safetensors").read_bytes()
     shutil.rmtree(folder / "model")
     before = {path.name: (path.read_bytes(), path.stat().st_mtime_ns) for path in folder.iterdir()}
-    code, _, err = bakeoff("run", *table, *TAUGHT, "model.dropout=0.1")
+    code, _, err = bakeoff("run", *table, *TUTORED, "model.dropout=0.1")
     assert code == 0
     assert "its weights are gone and are baked again; its record stays" in err
     assert (folder / "model" / "model.safetensors").read_bytes() == weights
@@ -369,9 +465,9 @@ def test_a_teacher_that_fails_fails_its_student_with_the_reason(bakeoff: Command
     broken = bakery.checkpoint(tmp_path / "broken")
     (broken / "model.safetensors").write_bytes(b"no weights")
     own_model(here, "broken", like="pretrained", checkpoint=str(broken), default_longdoc={"strategy": "head", "max_tokens": 32})
-    code, out, err = bakeoff("run", *table, *TAUGHT, "model.teacher=broken")
+    code, out, err = bakeoff("run", *table, *TUTORED, "model.teacher=broken")
     assert (code, out) == (1, "")
-    run = compose(*table, *TAUGHT, "model.teacher=broken")
+    run = compose(*table, *TUTORED, "model.teacher=broken")
     failure = Store(default_root()).failure(run.run_id)
     assert run.teacher is not None
     assert failure is not None
@@ -384,7 +480,7 @@ def test_a_teacher_that_cannot_read_so_far_is_refused_before_anything_starts(
 ) -> None:
     toy = bakery.checkpoint(tmp_path / "toy")
     own_model(here, "short", like="pretrained", checkpoint=str(toy), default_longdoc={"strategy": "head", "max_tokens": 99})
-    code, _, err = bakeoff("run", *table, *TAUGHT, "model.teacher=short")
+    code, _, err = bakeoff("run", *table, *TUTORED, "model.teacher=short")
     assert code == 2
     assert err.startswith("bakeoff: model.teacher=short cannot be made here: longdoc.max_tokens=99 is above the 64 tokens")
     assert not any(default_root().iterdir())

@@ -13,6 +13,7 @@ import yaml
 import bakery
 from bakeoff import bake as baking
 from bakeoff import cli
+from bakeoff.commands import tuned
 from bakeoff.config import Composer, find_sweep, load_sweep
 from bakeoff.data import checks
 from bakeoff.errors import NotApplicable
@@ -29,7 +30,7 @@ MODELS = {
 }
 TUNE = {
     "quick": {"training.learning_rate": [1e-4, 1e-2], "training.epochs": [1, 2], "training.min_steps": None, "dropout": None},
-    "grams": {"ngram_max": [1, 2], "min_count": None, "sublinear_tf": None},
+    "grams": {"ngram_max": [1, 2, 3], "min_count": None, "sublinear_tf": None},
 }
 
 
@@ -44,7 +45,7 @@ class Done:
 
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A working directory with two toy models: one of four recipes, one of two; and a sweep over them and the majority."""
+    """A working directory with two toy models: one of four recipes, one of three; and a sweep over them and the majority."""
     for name, values in MODELS.items():
         file = tmp_path / "conf" / "model" / f"{name}.yaml"
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -144,7 +145,7 @@ def test_what_may_be_tried_is_no_part_of_the_question(here: Path, table: list[st
     (here / "conf" / "model" / "grams.yaml").write_text(yaml.safe_dump({**MODELS["grams"], "tune": {"ngram_max": [5, 6]}}))
     after = Composer().job([*table, "model=grams"])
     assert before.run.run_id == after.run.run_id
-    assert before.space == {"model.ngram_max": (2, 1)}
+    assert before.space == {"model.ngram_max": (2, 1, 3)}
     assert after.space["model.ngram_max"] == (2, 5, 6)
 
 
@@ -154,10 +155,10 @@ def test_what_may_be_tried_is_no_part_of_the_question(here: Path, table: list[st
 def test_tuning_from_its_plan_to_its_page(bakeoff: Callable[..., Done], here: Path, table: list[str]) -> None:
     planned = bakeoff("tune", "own.yaml", *table, "--trials", "3", "--dry-run")
     assert planned.code == 0
-    assert [line.split()[0] for line in planned.out] == ["todo"] * 5 + ["to", *["not"] * 4]
+    assert [line.split()[0] for line in planned.out] == ["todo"] * 6 + ["to", *["not"] * 4]
     assert planned.out[0].endswith("  pool · grams · full · 300 labels  the default")
-    assert planned.out[1].endswith("  pool · grams · full · 300 labels  ngram_max=1")
-    assert planned.out[5] == "to bake: 5"
+    assert {line.rpartition("  ")[2] for line in planned.out[1:3]} == {"ngram_max=1", "ngram_max=3"}
+    assert planned.out[6] == "to bake: 6"
     below = "below 300 labels there are no validation rows to choose by"
     none = "its configuration names no `tune` values that the sweep leaves open"
     not_tuned = [
@@ -166,20 +167,20 @@ def test_tuning_from_its_plan_to_its_page(bakeoff: Callable[..., Done], here: Pa
         f"not tuned: pool · grams · full · 100 labels: {below}",
         f"not tuned: pool · quick · full · 100 labels: {below}",
     ]
-    assert planned.out[6:] == not_tuned
+    assert planned.out[7:] == not_tuned
     assert not default_root().exists() or list(default_root().iterdir()) == []
 
     done = bakeoff("tune", "own.yaml", *table, "--trials", "3", "--executor", "inprocess")
-    assert (done.code, done.err.count(" done ")) == (0, 5)
+    assert (done.code, done.err.count(" done ")) == (0, 6)
     assert done.out[0].split() == ["tuned", "tried", "of", "metric", "default", "%", "chosen", "%", "chosen", "values"]
-    assert [line.split()[8:11] for line in done.out[1:3]] == [["2", "2", "accuracy"], ["3", "4", "accuracy"]]
+    assert [line.split()[8:11] for line in done.out[1:3]] == [["3", "3", "accuracy"], ["3", "4", "accuracy"]]
     assert done.out[3:7] == not_tuned
     assert {(record.run.seed, record.run.budget.draw, record.run.budget.labels, record.data.n_test) for record in trials()} == {
         (0, 0, 300, 0)
     }
     assert all(not (default_root() / record.run_id / "predictions.parquet").exists() for record in trials())
     again = bakeoff("tune", "own.yaml", *table, "--trials", "3", "--executor", "inprocess")
-    assert (again.out, "0 trials to bake, 5 already recorded" in again.err) == (done.out, True)
+    assert (again.out, "0 trials to bake, 6 already recorded" in again.err) == (done.out, True)
 
     # the quick model learns nothing at its default rate, and the files say what won
     file = here / "sweeps" / "tuned" / "own-pool-quick-300.yaml"
@@ -220,6 +221,59 @@ def test_tuning_from_its_plan_to_its_page(bakeoff: Callable[..., Done], here: Pa
     kept = Store(here / "reports" / "own" / "records")
     assert {record.run_id for record in trials()} <= {record.run_id for record in kept.load_all()}
     assert len(read_evidence(kept).sweeps) == 3
+
+
+def test_every_model_has_as_many_trials_as_the_smallest_space_has_recipes(bakeoff: Callable[..., Done], table: list[str]) -> None:
+    told = "3 trials each: the space of grams has 3 recipes"
+    planned = bakeoff("tune", "own.yaml", *table, "budget.labels=300", "--dry-run")
+    tried = [line.split("  ")[-2] for line in planned.out if line.startswith("todo")]
+    assert tried == ["pool · grams · full · 300 labels"] * 3 + ["pool · quick · full · 300 labels"] * 3
+    assert planned.out[7] == told
+    done = bakeoff("tune", "own.yaml", *table, "budget.labels=300", "--executor", "inprocess")
+    assert [line.split()[8:10] for line in done.out[1:3]] == [["3", "3"], ["3", "4"]]
+    assert done.out[3] == told
+    assert len(trials()) == 6
+    alone = bakeoff("tune", "own.yaml", *table, "budget.labels=300", "model=quick", "--dry-run")
+    assert alone.out[-1] == "4 trials each: the space of quick has 4 recipes"
+    asked = bakeoff("tune", "own.yaml", *table, "budget.labels=300", "--trials", "2", "--dry-run")
+    assert not any("trials each" in line for line in asked.out)
+
+
+def test_what_a_trial_needs_is_listed_and_counted(bakeoff: Callable[..., Done], here: Path, table: list[str]) -> None:
+    taught = {"defaults": ["quick", "_self_"], "name": "taught", "teacher": "quick"}
+    only = {"training.learning_rate": None, "training.epochs": None, "distillation.temperature": [1, 2]}
+    (here / "conf" / "model" / "taught.yaml").write_text(yaml.safe_dump({**taught, "tune": only}))
+    ask = ["tune", "own.yaml", *table, "model=taught", "budget.labels=300"]
+    planned = bakeoff(*ask, "--dry-run")
+    assert planned.code == 0
+    assert [line.split()[0] for line in planned.out] == ["todo", "todo", "needed", "to", "2"]
+    teacher = Composer().job([*table, "model=quick", "budget.labels=300", "seed=0"]).run
+    assert planned.out[2] == f"needed    {teacher.run_id}  {teacher.title}  needed by 2 Runs"
+    assert planned.out[3] == "to bake: 3"
+    assert bakeoff(*ask, "--executor", "inprocess").code == 0
+    again = bakeoff(*ask, "--dry-run")
+    assert [line.split()[0] for line in again.out] == ["done", "done", "to", "2"]
+    assert again.out[2] == "to bake: 0"
+
+
+@pytest.mark.parametrize(
+    ("override", "is_path"),
+    [
+        ("dataset.path=own.csv", True),
+        ("model.vectors='glove.txt'", True),
+        ("+model.vectors=glove.txt", True),
+        ("model.checkpoint=toy", True),
+        ("model.checkpoint='./toy'", True),
+        ("model.checkpoint=minilm-l6", False),
+        ("model.checkpoint=owner/name", False),
+        ("model.pooling=toy", False),
+        ("anything=/elsewhere", True),
+    ],
+)
+def test_a_path_of_this_machine_goes_into_no_committed_file(override: str, is_path: bool, here: Path) -> None:
+    for folder in ("toy", "minilm-l6"):
+        (here / folder).mkdir()
+    assert tuned._said_again([override]) == ([override] if is_path else [])
 
 
 def test_a_sweep_that_fixes_a_setting_leaves_it_alone(bakeoff: Callable[..., Done], here: Path, table: list[str]) -> None:
@@ -264,7 +318,7 @@ def test_a_failed_trial_leaves_the_choice_open(bakeoff: Callable[..., Done], her
     done = bakeoff("tune", "own.yaml", *table, "model=grams", "budget.labels=300", "--executor", "inprocess")
     assert done.code == 1
     assert "failed: " in done.err
-    assert done.out[1].endswith("no choice: 1 of 2 trials have no score")
+    assert done.out[1].endswith("no choice: 1 of 3 trials have no score")
     assert not (here / "sweeps").exists()
     monkeypatch.setattr(baking, "learn", learn)
     assert bakeoff("tune", "own.yaml", *table, "model=grams", "budget.labels=300", "--executor", "inprocess").code == 0

@@ -183,8 +183,8 @@ def unseen_classes(prepared: Prepared, spent: Spent) -> tuple[Finding, ...]:
 
 
 def repeated_texts(texts: Unlabelled) -> tuple[Finding, ...]:
-    """The finding that a file of unlabelled texts repeats some that judge, and so gives something away."""
-    message = f"{texts.left_out} unlabelled texts were left out, since they repeat test or validation texts, or nearly"
+    """The finding that unlabelled texts repeat some that judge, and so would give something away."""
+    message = f"{texts.left_out} unlabelled texts were left out, since they repeat texts that judge, or nearly, or are of their group"
     return (Finding(code="unlabelled_left_out", count=texts.left_out, message=message),) if texts.left_out else ()
 
 
@@ -195,7 +195,9 @@ def training_facts(run: Run, prepared: Prepared, learned: Learned, scores: Mappi
     learning_rate = learns.training.learning_rate if isinstance(learns, Neural | Pretrain) else None
     split: Literal["test", "validation"] = "validation" if run.is_trial else "test"
     if not learned.finite:
-        message = f"the loss stopped being finite at step {learned.steps}; lower the learning rate (it is {learning_rate:g})"
+        message = "the model answered with numbers that are not finite"
+        if learning_rate is not None:
+            message = f"the loss stopped being finite at step {learned.steps}; lower the learning rate (it is {learning_rate:g})"
         diagnostics.append(Diagnostic(code="not_finite", message=message))
     elif split in scores and not isinstance(run.model, Majority):
         diagnostics += quality.diagnose(scores[split], prepared.test.labels, learning_rate=learning_rate, split=split)

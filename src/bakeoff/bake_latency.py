@@ -238,6 +238,6 @@ def _score(run: Run, prepared: Prepared, answers: npt.NDArray[np.float32]) -> Sp
     """The engine's own quality on the whole test set."""
     from bakeoff.probes import quality
 
-    spent = budget.spend(prepared.pool, run.budget, validation=True)
+    spent = budget.spend(prepared.pool, run.budget, validation=quality_of(run).keeps_validation)
     fit_labels = prepared.pool.labels[spent.fit]
     return quality.score(prepared.test.labels, answers, prepared.classes, fit_labels=fit_labels)

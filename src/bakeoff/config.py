@@ -126,16 +126,20 @@ class Composer:
         return Job(run=convert.build_run(resolve.resolve(values, self._chosen)), machine=_machine(machine), space=space)
 
     def _chosen(self, part: str, name: str, probe: str) -> dict[str, Any]:
-        """The plain model and probe that `model.teacher=NAME` or `model.start=NAME` means. Raises ConfigError."""
+        """The plain model and probe that `model.teacher=NAME` or `model.start=NAME` means. Raises ConfigError or NotApplicable."""
         if (name, probe) not in self._needed:
             models = self._group_options()["model"]
             if name not in models:
                 raise ConfigError(_not_one_of(f"model.{part}", name, sorted(models)))
             with self._initialised():
                 try:
-                    chosen = _plain(compose(overrides=[*self.search, f"+model={name}", f"+probe={probe}"]))
+                    composed = compose(overrides=[*self.search, f"+model={name}", f"+probe={probe}"])
                 except _REFUSALS as error:
                     raise ConfigError(_one_line(error)) from None
+            if missing := sorted(OmegaConf.missing_keys(composed)):
+                open_ = missing[0].removeprefix("model.")
+                raise NotApplicable(f"model.{part}={name} cannot be made here: its YAML leaves {open_} open, so name one that fills it in")
+            chosen = _plain(composed)
             tuning.take_space(chosen["model"])
             self._needed[name, probe] = chosen
         return copy.deepcopy(self._needed[name, probe])

@@ -157,6 +157,11 @@ def of_checkpoint(checkpoint: str, revision: str | None, cache: Path | None = No
     return of_hashes({f"hub/{checkpoint}": revision})
 
 
+def of_texts(path: Path, cache: Path | None = None) -> str:
+    """The fingerprint of a file of unlabelled texts: its bytes, and its ending, which says how they are read."""
+    return of_hashes({f"texts{path.suffix.lower()}": of_bytes(path, cache)})
+
+
 def of_architecture(size: Mapping[str, object]) -> str:
     """What stands for a checkpoint's fingerprint where only the encoder's numbers are known."""
     return "architecture:" + hashlib.sha256(json.dumps(size, sort_keys=True, separators=(",", ":")).encode()).hexdigest()

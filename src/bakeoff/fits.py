@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from bakeoff.identity import identity
-from bakeoff.kinds import BiLstm, BudgetZero, Frozen, Neural, Predictions, Pretrained, Scratch, Tfidf, ZeroShot
+from bakeoff.kinds import BiLstm, BudgetZero, Neural, Predictions, Pretrained, Scratch, Tfidf, ZeroShot
 
 if TYPE_CHECKING:
     from bakeoff.spec import Run
@@ -77,8 +77,11 @@ def _teacher(run: "Run", teacher: "Run") -> str | None:
     named, model = f"model.teacher={teacher.model.name}", run.model
     if teacher.probe.kind != "quality":
         return f"{named} should be a Run with probe=quality"
-    if not isinstance(teacher.model, Neural | Frozen | Tfidf):
-        return f"{named} cannot teach: choose a model that learns from labels, such as model.teacher=pretrained"
+    if not isinstance(teacher.model, Neural):
+        return (
+            f"{named} cannot teach, since it keeps no validation rows back, by which the student's best step is chosen: name a model "
+            "that is trained by steps, such as model.teacher=pretrained"
+        )
     how = getattr(model, "distillation", None)
     if how is None:
         return f"{named} needs model.distillation, which says how it teaches: model=distilled_bilstm has an example"

@@ -20,6 +20,9 @@ SCHEMA_VERSION = 1
 MACRO_MIN_ROWS = 10
 """Macro-F1 averages over classes with at least this many rows."""
 
+PATHS = ("path", "test_path", "checkpoint", "vectors", "unlabelled_path")
+"""Fields of a Run's nouns that may name folders."""
+
 Status = Literal["ok", "diverged"]
 
 
@@ -190,7 +193,7 @@ def without_folders(run: dict[str, Any]) -> dict[str, Any]:
     """A plain Run whose paths keep their last part, since folders name people and customers; so do the Runs it needs."""
     plain = dict(run)
     for noun in ("dataset", "budget", "model"):
-        plain[noun] = {key: _last_part(value) for key, value in run[noun].items()}
+        plain[noun] = {key: _last_part(value) if key in PATHS else value for key, value in run[noun].items()}
     for needed in ("teacher", "start"):
         if plain.get(needed) is not None:
             plain[needed] = without_folders(plain[needed])

@@ -35,8 +35,9 @@ def resolve(values: Mapping[str, Any], chosen: Chosen) -> dict[str, Any]:
     if budget.get("draw") is None:
         budget["draw"] = seed
     if budget.get("unlabelled_path") is not None:
-        budget |= _own_file("budget", budget, "unlabelled_path", "unlabelled_fingerprint")
+        budget |= _own_file("budget", budget, "unlabelled_path", "unlabelled_fingerprint", of=fingerprint.of_texts)
     model = _model(dict(values["model"]), values["probe"], values["dataset"])
+    _check_pretraining(model.pop("pretraining", None))
     budget["unlabelled"] = _unlabelled(budget, model.pop("unlabelled", None), values["probe"])
     longdoc = _longdoc(values["longdoc"], model.get("default_longdoc"))
     dataset, probe = _dataset(dict(values["dataset"])), _probe(dict(values["probe"]))
@@ -46,6 +47,12 @@ def resolve(values: Mapping[str, Any], chosen: Chosen) -> dict[str, Any]:
         if needed is not None:
             model[part] = needed["model"].get("name")
     return resolved
+
+
+def _check_pretraining(own: Any) -> None:
+    """What a model's YAML says of its pretraining is read by `conf/probe/pretrain.yaml`."""
+    if own is not None and not (isinstance(own, Mapping) and own.keys() <= {"learning_rate", "epochs"}):
+        raise ConfigError(f"model.pretraining={own} should map learning_rate or epochs, or both, to a number")
 
 
 def _unlabelled(budget: Mapping[str, Any], own: Any, probe: Mapping[str, Any]) -> Any:
@@ -125,11 +132,13 @@ def _checkpoint(model: dict[str, Any], probe: Mapping[str, Any]) -> dict[str, An
     return {"checkpoint": name, "checkpoint_fingerprint": found}
 
 
-def _own_file(noun: str, values: Mapping[str, Any], key: str, pinned: str) -> dict[str, str]:
+def _own_file(
+    noun: str, values: Mapping[str, Any], key: str, pinned: str, *, of: Callable[[Path, Path | None], str] = fingerprint.of_bytes
+) -> dict[str, str]:
     path = Path(str(values[key])).expanduser().absolute()
     if not path.is_file():
         raise DataError(f"{noun}.{key}={path.name} is no file: check the path")
-    found = fingerprint.of_bytes(path, cache_root())
+    found = of(path, cache_root())
     _refuse_other_bytes(f"{noun}.{pinned}", values.get(pinned), found, f"{noun}.{key}")
     return {key: str(path), pinned: found}
 

@@ -44,7 +44,8 @@ class ServingCost:
     peak_memory_mb: float | None
     """Largest resident size of a fresh process that loads the model and answers the longest document."""
     start_up_seconds: float | None
-    """From the start of a fresh process to its first answer, the time to read the dataset left out."""
+    """From the start of a fresh process to its first answer, without what serving does not do: reading the dataset,
+    exporting the model, comparing an engine with the eager one."""
     peak_gflops: float | None
     """The device's matrix-product peak, measured at the Run's precision and threads."""
     share_of_peak: float | None

@@ -250,7 +250,8 @@ class Run:
             for name in ("budget", "seed", *self.needs):
                 del plain[name]
         if isinstance(probe, Pretrain):
-            del plain["model"]["training"]  # the probe brings its own
+            for name in ("training", "pooling", "layer_decay", "head_first_epochs"):  # those of a classification head, and of its Runs
+                plain["model"].pop(name, None)
         return plain
 
     @property

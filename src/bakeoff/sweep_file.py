@@ -48,7 +48,10 @@ def as_text(value: Any) -> str:
 
 def from_text(text: str) -> Any:
     """The plain value that `as_text` writes as `text`: a number, true, false or null where there is one, else the text itself."""
-    value = yaml.safe_load(text) if text else text
+    try:
+        value = yaml.safe_load(text) if text else text
+    except yaml.YAMLError:  # such as @text, or an open bracket
+        return text
     return value if isinstance(value, bool | int | float | None) and as_text(value) == text else text
 
 

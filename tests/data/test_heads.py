@@ -108,6 +108,15 @@ def test_the_names_of_outputs_stand_in_their_order_whatever_that_of_the_file(tmp
     assert heads.label_names(off_the_shelf(), unnamed) == ("LABEL_0", "LABEL_1", "LABEL_2")
 
 
+def test_the_output_layer_of_attention_is_no_head(tmp_path: Path) -> None:
+    """A BART has `self_attn.out_proj.weight` of 16 rows in its body, and `classification_head.out_proj.weight` of 3."""
+    assert heads.label_names(off_the_shelf(), zero.bart(tmp_path / "toy", ["a", "b", "c"])) == ("a", "b", "c")
+    rewritten = zero.rewritten(tmp_path / "toy", tmp_path / "two", id2label={"0": "a", "1": "b"})
+    assert sentence(heads.label_names, off_the_shelf(), rewritten) == (
+        "model.checkpoint=toy has 3 outputs but names 2 labels: its config.json is not its own"
+    )
+
+
 def test_a_checkpoint_that_classifies_nothing_is_refused(tmp_path: Path) -> None:
     toy = zero.classifier(tmp_path / "toy", ["a", "b", "c"])
     expected = {

@@ -1,5 +1,6 @@
 """Answers made elsewhere: what a file may say, and the sentence for what it may not."""
 
+import csv
 import json
 from pathlib import Path
 from typing import Any
@@ -88,6 +89,13 @@ def test_a_file_of_ids_and_texts_may_keep_its_texts(tmp_path: Path) -> None:
     assert read(csv_file(tmp_path, *rows, head="row_id,text,label")).probabilities.argmax(axis=1).tolist() == [1, 2, 1, 0]
 
 
+def test_texts_of_any_length_may_stay(tmp_path: Path) -> None:
+    limit = csv.field_size_limit()
+    rows = [f"{row_id},{'word ' * 40_000},{label}" for row_id, label in zip(IDS, LABELS, strict=True)]
+    assert read(csv_file(tmp_path, *rows, head="row_id,text,label")).probabilities.argmax(axis=1).tolist() == [1, 2, 1, 0]
+    assert csv.field_size_limit() == limit
+
+
 def test_numbers_that_are_classes_mean_the_same_in_each_format(tmp_path: Path) -> None:
     file = tmp_path / "answers.jsonl"
     file.write_text(
@@ -167,6 +175,21 @@ BAD: list[tuple[str, list[str], str]] = [
         [],
         "has a column id, which means nothing here; did you mean row_id? There are label, milliseconds, price, probability, row_id, text, "
         "text_pair",
+    ),
+    (
+        ",row_id,label",
+        [f"0,{IDS[0]},calm"],
+        "has no name for its column 1: leave it out (pandas writes one unless told index=False)",
+    ),
+    (
+        f"{IDS[0]},a secret letter",
+        [f"{IDS[1]},calm"],
+        f"has a column {IDS[0]}, which means nothing here; there are label, milliseconds, price, probability, row_id, text, text_pair",
+    ),
+    (
+        "label,a secret letter",
+        [],
+        "has a text in place of the name of column 2: its first line must name the columns",
     ),
     ("row_id", [], "has no column label: it should have row_id and label, and may have probability, milliseconds, price"),
     ("row_id,label", [f"{IDS[0]},calm,0.9"], "has rows with more cells than its header: quote texts that hold a separator"),

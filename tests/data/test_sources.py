@@ -102,6 +102,12 @@ def test_unnamed_columns_are_no_concern(make_dataset: Make, tmp_path: Path) -> N
         ("text,label\n", {}, "f.csv has no rows: give a file with at least one labelled text of each class"),
         ("text,label\nx,a\n\ny,a\n", {}, "f.csv has one class only (a): a classifier needs rows of two or more"),
         (UGLY, {"text": "v3", "label": "v1"}, "dataset.text=v3 is no column of f.csv; did you mean v2? There are v1, v2"),
+        ("a CANARY,pos\nb,neg", {"text": "text", "label": "label"}, "dataset.text=text is no column of f.csv; there are pos, column 1"),
+        (
+            "CANARY" * 4 + ",a b\nb,neg",
+            {"text": "text", "label": "l"},
+            "dataset.text=text is no column of f.csv; there are column 1, column 2",
+        ),
         (UGLY, {"text": "v2", "label": "kind"}, "dataset.label=kind is no column of f.csv; there are v1, v2"),
         (UGLY, {"text": "v2", "label": "v1", "group": "g"}, "dataset.group=g is no column of f.csv; there are v1, v2"),
         ("text,label,label\nx,a,b\n", {}, "dataset.label=label names 2 columns of f.csv: give each column its own name"),

@@ -1,5 +1,6 @@
 """Unlabelled text of one's own: read from any of its formats, and never a text that judges."""
 
+import csv
 import dataclasses
 from pathlib import Path
 
@@ -20,7 +21,7 @@ def budget_of(path: Path) -> spec.Budget:
         order="stratified",
         unlabelled="file",
         unlabelled_path=str(path),
-        unlabelled_fingerprint=fingerprint.of_bytes(path) if path.exists() else "0" * 64,
+        unlabelled_fingerprint=fingerprint.of_texts(path) if path.exists() else "0" * 64,
     )
 
 
@@ -49,12 +50,26 @@ def test_every_format_gives_the_same_texts(tmp_path: Path, table: list[str], nam
     assert unlabelled.lines(run.budget, run.dataset) == [text for text in TEXTS if text.strip()]
 
 
+def test_texts_of_any_length_are_read_and_the_limit_is_given_back(tmp_path: Path, table: list[str]) -> None:
+    limit, long = csv.field_size_limit(), "word " * 40_000
+    (tmp_path / "own.csv").write_text(f"text,n\n{long},1\nshort,2,\n")
+    run = asked(table, tmp_path / "own.csv")
+    assert unlabelled.lines(run.budget, run.dataset) == [long, "short"]
+    assert csv.field_size_limit() == limit
+
+
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
         ("own.pdf", "text", r"own.pdf should end in .txt \(a text a line\), .csv, .tsv or .jsonl \(a column called text\)"),
         ("own.txt", " \n", "own.txt holds no text: give a file with at least one"),
-        ("own.csv", "txt,n\na,1\n", "own.csv has no column text; did you mean txt"),
+        ("own.csv", "txt,n\na,1\n", r"own.csv has no column text \(it has 2\): its first line must name the columns$"),
+        ("own.csv", "a CANARY,b\n", r"own.csv has no column text \(it has 2\): its first line must name the columns$"),
+        (
+            "own.csv",
+            "n,text\n1,fine\n2,cut, here\n",
+            r"own.csv has more cells in the row that ends in line 3 than the 2 in its header: quote texts that hold a separator$",
+        ),
         ("own.csv", 'text\n"a\n', "own.csv has a broken quote"),
         ("own.jsonl", '{"text": "a"}\n{"text": null}\n', "own.jsonl has no text under text in line 2"),
         ("own.jsonl", "a text\n", "own.jsonl is not valid JSON in line 1"),
@@ -87,6 +102,19 @@ def test_the_bytes_are_part_of_the_question_and_the_path_is_not(tmp_path: Path, 
     assert ids[0] == ids[1] != ids[2]
 
 
+def test_the_ending_is_part_of_the_question_since_it_says_how_the_bytes_are_read(tmp_path: Path, table: list[str]) -> None:
+    content = "text\none\ntwo\n"
+    for name in ("own.txt", "own.csv", "OWN.TXT"):
+        (tmp_path / name).write_text(content)
+    lines, cells, capitals = (asked(table, tmp_path / name) for name in ("own.txt", "own.csv", "OWN.TXT"))
+    assert lines.run_id == capitals.run_id != cells.run_id
+    assert unlabelled.lines(lines.budget, lines.dataset) == ["text", "one", "two"]
+    assert unlabelled.lines(cells.budget, cells.dataset) == ["one", "two"]
+    renamed = dataclasses.replace(lines.budget, unlabelled_path=str(tmp_path / "own.csv"))
+    with pytest.raises(DataError, match=r"budget.unlabelled_path=own.csv changed since this Run was composed"):
+        unlabelled.lines(renamed, lines.dataset)
+
+
 def test_texts_that_judge_are_left_out_and_counted(tmp_path: Path, table: list[str]) -> None:
     """Exact and near repeats of test and validation rows go; those of fitted rows stay."""
     path = tmp_path / "own.txt"
@@ -109,8 +137,29 @@ def test_the_pool_gives_its_unlabelled_rest(table: list[str]) -> None:
     spent = budget.spend(prepared.pool, run.budget, validation=True)
     found = unlabelled.read(run.budget, run.dataset, prepared, spent)
     assert set(found.documents) == set(prepared.pool.texts) - {prepared.pool.texts[i] for i in (*spent.fit, *spent.validation)}
+    assert found.left_out == 0
     nothing = dataclasses.replace(run.budget, unlabelled="none")
     assert unlabelled.read(nothing, run.dataset, prepared, spent).documents == ()
+
+
+def test_rows_of_the_pool_that_repeat_a_validation_row_are_left_out_and_counted(tmp_path: Path) -> None:
+    """Every text stands twice, but for a last word, so that some copies of validation rows are among the unlabelled."""
+    twice = [(f"{text} {more}", label) for more in ("", "more") for text, label in bakery.rows(300)]
+    test = bakery.write_csv(tmp_path / "test.csv", bakery.rows(20, seed=1))
+    overrides = [*bakery.on_table(bakery.write_csv(tmp_path / "pool.csv", twice), test), "budget.labels=300", "budget.unlabelled=pool"]
+    run = bakery.compose(*overrides, "model=bilstm").run
+    prepared = dataset.prepare(run.dataset)
+    spent = budget.spend(prepared.pool, run.budget, validation=run.keeps_validation)
+    clusters = prepared.pool.clusters
+    judging = set(clusters[spent.validation].tolist())
+    kept = [i for i in spent.unlabelled.tolist() if clusters[i] not in judging]
+    assert 0 < len(kept) < len(spent.unlabelled) == 300
+    found = unlabelled.read(run.budget, run.dataset, prepared, spent)
+    assert found.documents == tuple(prepared.pool.texts[i] for i in kept)
+    assert found.left_out == 300 - len(kept)
+    linear = bakery.compose(*overrides, "model=tfidf").run  # which validates on nothing
+    spent = budget.spend(prepared.pool, linear.budget, validation=linear.keeps_validation)
+    assert len(unlabelled.read(linear.budget, linear.dataset, prepared, spent).documents) == 300
 
 
 def test_single_texts_beside_pairs_are_refused(tmp_path: Path, table: list[str]) -> None:

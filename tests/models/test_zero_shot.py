@@ -1,12 +1,12 @@
 """Checkpoints that answer as they are: worked examples, and parity with transformers' own pair encoding."""
 
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
-from tokenizers import Tokenizer, processors
 from torch import nn
 
 import bakery
@@ -75,7 +75,7 @@ MODEL = ZeroShot(
 
 def entailment(folder: Path, words: list[str], *, max_tokens: int | None = 64) -> EntailmentClassifier:
     tokeniser = CheckpointTokeniser(folder)
-    tails = hypotheses.tails(folder, words, prefix=tokeniser.prefix)
+    tails = hypotheses.tails(folder, words, prefix=tokeniser.prefix, max_tokens=max_tokens)
     return EntailmentClassifier(
         load_sequence_classifier(folder, name="toy"),
         entailment=heads.entailment_output(MODEL, heads.label_names(MODEL, folder)),
@@ -83,6 +83,7 @@ def entailment(folder: Path, words: list[str], *, max_tokens: int | None = 64) -
         types=[tail.types for tail in tails],
         suffix_tokens=len(tokeniser.suffix),
         max_tokens=max_tokens,
+        pad_id=tokeniser.pad_id,
     ).eval()
 
 
@@ -121,8 +122,10 @@ def test_the_label_of_entailment_is_found_by_name_wherever_it_stands(tmp_path: P
     assert torch.equal(found[0], found[1])
 
 
-def test_a_texts_entailment_does_not_change_with_its_neighbours(tmp_path: Path) -> None:
-    folder = zero.classifier(tmp_path / "nli", ["entailment", "other"])
+@pytest.mark.parametrize("make", [zero.classifier, zero.bart])
+def test_a_texts_entailment_does_not_change_with_its_neighbours(tmp_path: Path, make: Callable[..., Path]) -> None:
+    """BART's head reads the state of the last end token, which it finds by its id, so that padding must be no end token."""
+    folder = make(tmp_path / "nli", ["entailment", "other"])
     classifier = entailment(folder, ["good", "bad odd dull"])
     with torch.inference_mode():
         together = classifier(*alone(folder, TEXTS))
@@ -141,15 +144,9 @@ def test_a_sentence_that_leaves_no_room_for_a_text_is_refused(tmp_path: Path) ->
 
 
 def test_a_tokeniser_without_pairs_is_refused(tmp_path: Path) -> None:
-    folder = bakery.checkpoint(tmp_path / "toy")
-    file = str(folder / "tokenizer.json")
-    tokeniser = Tokenizer.from_file(file)
-    tokeniser.post_processor = processors.TemplateProcessing(single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)])
-    tokeniser.save(file)
-    settings = folder / "tokenizer_config.json"
-    settings.write_text(settings.read_text().replace("BertTokenizer", "PreTrainedTokenizerFast"))  # which adds no template of its own
+    folder = zero.without_pairs(bakery.checkpoint(tmp_path / "toy"))
     with pytest.raises(DataError, match=r"^model\.checkpoint=toy has a tokeniser that writes no pairs of texts, which entailment needs$"):
-        hypotheses.tails(folder, ["good"], prefix=(2,))
+        hypotheses.tails(folder, ["good"], prefix=(2,), max_tokens=None)
 
 
 def test_a_head_that_is_not_among_the_weights_is_refused(tmp_path: Path) -> None:

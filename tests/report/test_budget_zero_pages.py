@@ -13,7 +13,7 @@ from bakeoff.report.candidates import candidates
 from bakeoff.report.costs import Prices
 from bakeoff.report.figures import Baseline, Line, Point
 from bakeoff.report.pages import write_report
-from bakeoff.spec import Predictions, Run, ZeroShot
+from bakeoff.spec import BiLstm, Predictions, Run, ZeroShot
 from bakeoff.store import Store
 from factories import cell, sweep_of
 
@@ -71,6 +71,18 @@ def test_what_a_file_states_is_told_as_stated_and_similarities_as_uncalibrated(s
     assert "nobody measured here" in (tmp_path / "page" / "index.html").read_text()
 
 
+def test_no_command_is_printed_for_what_cannot_be_timed(store: Store, runs: list[Run], tmp_path: Path) -> None:
+    timed = factories.make_latency_run(model="bilstm")
+    factories.bake_latency(store, timed, factories.make_latency_facts(p50_ms=1.0))
+    text = page(store, [*runs, timed], tmp_path / "page")
+    joined = text.split("## Accuracy against latency")[1].split("## Latency")[0]
+    assert "- Cannot be timed, so neither slow nor fast: rules and zero_shot (minilm-l6)." in joined.replace("\\_", "_")
+    assert "- Not measured, so neither slow nor fast: tfidf. To have it measured:" in joined
+    assert [line for line in joined.splitlines() if "probe=latency" in line] == [
+        "bakeoff run dataset=reviews model=tfidf probe=latency probe.device=cpu probe.threads=1"
+    ]
+
+
 def test_seeds_are_not_asked_for_where_nothing_is_drawn(store: Store, tmp_path: Path) -> None:
     zero = bake(store, factories.make_run(model="zero_shot"), accuracy=0.7)
     assert "too few seeds" not in page(store, [zero], tmp_path / "page")
@@ -108,6 +120,31 @@ def test_two_files_of_one_name_are_told_apart_by_theirs_without_a_folder() -> No
         for name in ("first", "second")
     ]
     assert [candidates(runs)[run.run_id].label for run in runs] == ["rules · path first.csv", "rules · path second.csv"]
+
+
+def test_files_are_told_apart_by_their_last_part_and_no_fingerprint_is_shown() -> None:
+    base = factories.MODELS["bilstm"]
+    assert isinstance(base, BiLstm)
+    vectors = [
+        dataclasses.replace(base, embeddings="vectors", vectors=f"/home/somebody/{name}.txt", vectors_fingerprint=name[0] * 64)
+        for name in ("glove", "fast")
+    ]
+    found = [candidates(runs)[run.run_id].label for runs in [[factories.make_run(model=model) for model in vectors]] for run in runs]
+    assert found == ["bilstm · vectors glove.txt", "bilstm · vectors fast.txt"]
+    runs = [unlabelled(None), unlabelled("/home/somebody/tickets.txt"), unlabelled("/home/somebody/mails.txt")]
+    assert [candidates(runs)[run.run_id].label for run in runs] == [
+        "tfidf · unlabelled none",
+        "tfidf · unlabelled tickets.txt",
+        "tfidf · unlabelled mails.txt",
+    ]
+
+
+def unlabelled(path: str | None) -> Run:
+    run = factories.make_run()
+    if path is None:
+        return run
+    file = {"unlabelled": "file", "unlabelled_path": path, "unlabelled_fingerprint": path[-7] * 64}
+    return dataclasses.replace(run, budget=dataclasses.replace(run.budget, **file))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

@@ -256,7 +256,7 @@ def test_weights_that_answer_otherwise_are_refused(bench: Bench) -> None:
     outcome = bench.sweep([STUDENTS[0]])
     why = (
         f"BakeoffError: the weights of {TEACHER.run_id} are gone, and baked again here it gives predictions of other rows: "
-        "bake it anew with --rebake all"
+        f"move the folder runs/{TEACHER.run_id} away and bake it again"
     )
     assert outcome.failed == {
         TEACHER.run_id: why,
@@ -270,7 +270,10 @@ def test_weights_that_answer_otherwise_are_refused(bench: Bench) -> None:
 def test_a_bake_that_leaves_no_weights_is_told(bench: Bench) -> None:
     bench.record(TEACHER)
     outcome = bench.sweep([STUDENTS[0]], bake=toys.baker(bench.ledger))
-    assert outcome.failed[TEACHER.run_id].startswith(f"BakeoffError: {TEACHER.run_id} was baked again for its weights and gave none")
+    assert outcome.failed[TEACHER.run_id] == (
+        f"BakeoffError: {TEACHER.run_id} was baked again for its weights and gave none: move the folder runs/{TEACHER.run_id} away "
+        "and bake it again"
+    )
 
 
 def test_how_far_predictions_are_apart(tmp_path: Path) -> None:

@@ -197,6 +197,33 @@ def test_a_checkpoint_that_cannot_do_it_is_refused_not_run(asked: dict[str, list
     assert refused([*asked["similarity"], "longdoc.max_tokens=65"]).startswith("longdoc.max_tokens=65 is above the 64 tokens")
 
 
+def test_what_entailment_needs_of_a_tokeniser_and_of_a_reading_is_asked_before_anything_starts(asked: dict[str, list[str]]) -> None:
+    """Behind a text stand a separator, three words and another separator."""
+    assert refused([*asked["entailment"], "model.template='a good {}'", "longdoc.max_tokens=6"]) == (
+        "longdoc.max_tokens=6 leaves no room for a text beside a class in words (5 tokens): shorten model.template and the descriptions"
+    )
+
+
+def test_a_tokeniser_that_writes_no_pairs_is_refused_before_anything_starts(asked: dict[str, list[str]], tmp_path: Path) -> None:
+    folder = zero.without_pairs(zero.classifier(tmp_path / "lone", NLI))
+    assert refused([*asked["entailment"], bakery.checkpoint_override(folder)]) == (
+        "model.checkpoint=lone has a tokeniser that writes no pairs of texts, which entailment needs"
+    )
+
+
+def test_similarity_reads_pairs_of_texts(folders: dict[str, Path], tmp_path: Path) -> None:
+    table = tmp_path / "pairs.csv"
+    with open(table, "w", newline="") as handle:
+        csv.writer(handle).writerows([("text", "other", "label"), *((text, f"hi {text[::-1]}", label) for text, label in rows(60))])
+    columns = ["dataset.text=text", "dataset.text_pair=other", "dataset.label=label", "machine.wandb=disabled"]
+    job = compose(
+        "model=zero_shot", bakery.checkpoint_override(folders["embedder"]), "longdoc.max_tokens=64", "budget.labels=0",
+        "dataset=csv", f"dataset.path={quoted(str(table))}", *columns,
+    )  # fmt: skip
+    checks.check(job.run)
+    assert bake(job).record.status == "ok"
+
+
 def test_labels_and_models_that_read_none_do_not_go_together(asked: dict[str, list[str]]) -> None:
     with pytest.raises(NotApplicable, match=r"^budget\.labels=10 means nothing to zero_shot, which reads no label: set budget\.labels=0$"):
         compose(*asked["similarity"], "budget.labels=10")
@@ -280,6 +307,24 @@ def test_the_test_rows_go_out_and_their_answers_come_back(tmp_path: Path, capsys
     assert baked.record.quality["test"].accuracy == 1.0
     with pytest.raises(DataError, match=r"exists already and may hold answers: name a new file$"):
         data(str(pool), options, model="majority", format="json", test_rows=out)
+
+
+@pytest.mark.parametrize(
+    ("model", "most"), [("tfidf", 10), ("bilstm", 10), ("frozen", 12), ("bilstm_pieces", 12), ("zero_shot", 12), ("pieces", 12)]
+)
+def test_lengths_are_counted_in_what_a_model_reads(
+    folders: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, model: str, most: int
+) -> None:
+    """Word-pieces and two special tokens wherever a model has a checkpoint, whether or not it reads labels; otherwise words."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "conf" / "model").mkdir(parents=True)
+    toy = {"frozen": "frozen", "bilstm_pieces": "bilstm_pieces", "zero_shot": "zero_shot", "pieces": "scratch"}
+    if base := toy.get(model):
+        lines = [f"checkpoint: {json.dumps(str(folders['embedder']))}", "vocabulary: word_pieces" if base == "scratch" else "name: toy"]
+        (tmp_path / "conf" / "model" / "own.yaml").write_text("\n".join([f"defaults: [{base}, _self_]", *lines]) + "\n")
+    pool = write_csv(tmp_path / "pool.csv", rows(60))
+    found = json.loads(data(str(pool), {"text": "text", "label": "label"}, model="own" if base else model, format="json"))
+    assert found["length_tokens"]["max"] == most
 
 
 # The starter checkpoint, on rows of the pool alone.

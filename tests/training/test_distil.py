@@ -13,6 +13,7 @@ from torch import nn
 
 import bakery
 import factories
+import toy_encoders
 from bakeoff import spec
 from bakeoff.data import budget, dataset
 from bakeoff.data.batches import Batch
@@ -179,6 +180,28 @@ def test_nearness_is_the_mean_squared_distance_of_real_tokens_states(deep: Path)
     assert float(found.detach()) == pytest.approx(expected, rel=1e-5)
 
 
+def test_states_that_a_longformer_pads_to_whole_windows_are_cut_to_the_batch() -> None:
+    """Its window is 16 tokens, so that documents of 3 and 5 are read as 16."""
+    base, config = factories.MODELS["pretrained"], toy_encoders.config("longformer", num_hidden_layers=2)
+    assert isinstance(base, spec.Pretrained)
+    torch.manual_seed(0)
+    teacher, student = (PretrainedClassifier(base, n_classes=2, config=config).eval() for _ in range(2))
+    near = distil.Nearness(teacher, [])
+    ids = torch.tensor([[2, 7, 8, 9, 3], [2, 9, 3, 0, 0]])
+    batch = Batch(ids=ids, lengths=torch.tensor([5, 3]), labels=torch.tensor([0, 1]), rows=torch.tensor([0, 1]))
+    with near.watching(student):
+        student(batch.ids, batch.lengths)
+    mask = torch.tensor([[True] * 5, [True] * 3 + [False] * 2])
+
+    def states(model: PretrainedClassifier) -> tuple[torch.Tensor, ...]:
+        found = model.encoder(**encoders.inputs_of(model.encoder, ids, mask), output_hidden_states=True).hidden_states
+        return tuple(each[:, :5][mask] for each in found[1:])
+
+    expected = torch.stack([(own - theirs).square().mean() for own, theirs in zip(states(student), states(teacher), strict=True)]).mean()
+    assert float(expected.detach()) > 0
+    torch.testing.assert_close(near.distance(batch), expected)
+
+
 def test_a_student_equal_to_its_teacher_is_at_no_distance(deep: Path) -> None:
     teacher = pretrained(deep).eval()
     near = distil.Nearness(teacher, [])
@@ -236,13 +259,13 @@ def baked(run: spec.Run, folder: Path, needs: dict[str, Path] | None = None, unl
 
 def test_a_student_learns_what_its_teacher_says_of_unlabelled_text(pool: list[str], tmp_path: Path) -> None:
     """A teacher that calls every pos neg is believed, against the eight labels, where labels count for nothing."""
-    teacher = bakery.compose(*pool, *bakery.TINY["tfidf"]).run
+    teacher = bakery.compose(*pool, "budget.labels=all", *bakery.TINY["bilstm"], "model.training.epochs=20").run
     truth = dataset.prepare(teacher.dataset).test.labels
     assert (baked(teacher, tmp_path / "teacher").argmax(axis=1) == truth).mean() >= 0.9
     settings = json.loads((tmp_path / "teacher" / files.SETTINGS).read_text())
     (tmp_path / "teacher" / files.SETTINGS).write_text(json.dumps(settings | {"classes": ["pos", "neg"]}))
     small = bakery.compose(*pool, *bakery.TINY["bilstm"]).run.model
-    student = student_of(teacher, small, budget=dataclasses.replace(teacher.budget, unlabelled="pool"))
+    student = student_of(teacher, small, budget=dataclasses.replace(teacher.budget, labels=8, unlabelled="pool"))
     how = dataclasses.replace(HOW, hard_weight=0.0, transfer_epochs=40)
     student = dataclasses.replace(student, model=dataclasses.replace(student.model, distillation=how))
     prepared = dataset.prepare(student.dataset)
@@ -254,7 +277,7 @@ def test_a_student_learns_what_its_teacher_says_of_unlabelled_text(pool: list[st
 
 def test_no_text_that_judges_is_in_the_transfer_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     table, test = bakery.write_csv(tmp_path / "pool.csv", wordy(500, 0)), bakery.write_csv(tmp_path / "test.csv", wordy(40, 1))
-    teacher = bakery.compose(*bakery.on_table(table, test), *bakery.TINY["tfidf"], "budget.labels=400").run
+    teacher = bakery.compose(*bakery.on_table(table, test), *bakery.TINY["bilstm"], "budget.labels=400").run
     baked(teacher, tmp_path / "teacher")
     small = bakery.compose(*bakery.on_table(table, test), *bakery.TINY["bilstm"]).run.model
     student = student_of(teacher, small, budget=dataclasses.replace(teacher.budget, unlabelled="pool"))
@@ -292,15 +315,14 @@ def test_saved_models_load_to_what_answered(tmp_path: Path, pool: list[str]) -> 
     for kind, settings in (
         ("bilstm", bakery.TINY["bilstm"]),
         ("pretrained", (*bakery.TINY["pretrained"], toy)),
-        ("frozen", ("model=frozen", "longdoc.max_tokens=32", toy)),
         ("scratch", ("model=scratch", "model.width=8", "model.heads=2", "model.layers=1", "model.feed_forward=8", *bakery.QUICK)),
     ):
         run = bakery.compose(*pool, *settings).run
         answers, folder = baked(run, tmp_path / kind), tmp_path / kind
-        assert isinstance(run.model, spec.Neural | spec.Frozen)
+        assert isinstance(run.model, spec.Neural)
         saved = loading.settings(folder)
         assert (saved.run_id, saved.classes, saved.model["kind"]) == (run.run_id, ("neg", "pos"), kind)
         teacher = distil._Teacher.load(run, run.model, folder)
-        assert isinstance(teacher.tokeniser, CheckpointTokeniser if kind in ("pretrained", "frozen") else WordVocabulary)
+        assert isinstance(teacher.tokeniser, CheckpointTokeniser if kind == "pretrained" else WordVocabulary)
         again = teacher.answers(dataset.prepare(run.dataset).test.documents, device="cpu")
         np.testing.assert_allclose(again, answers, atol=1e-6)

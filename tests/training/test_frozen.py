@@ -144,6 +144,14 @@ def test_what_features_depend_on_is_in_their_name(folder: Path, changes: dict[st
     assert key != features._key(documents, model, spec.LongDoc(strategy="head", max_tokens=16), "cpu")
 
 
+def test_another_transformers_computes_features_anew(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    documents, model, head = read(folder, ("good day",)), model_of(folder), spec.LongDoc(strategy="head", max_tokens=32)
+    key = features._key(documents, model, head, "cpu")
+    assert key == features._key(documents, model, head, "cpu")
+    monkeypatch.setattr(features.metadata, "version", lambda package: f"another {package}")
+    assert key != features._key(documents, model, head, "cpu")
+
+
 def test_batches_are_of_like_length_and_features_in_the_order_of_the_documents(folder: Path) -> None:
     texts = tuple(["good " * (1 + i % 9) for i in range(150)])
     classifier = FrozenClassifier(model_of(folder), n_classes=2, folder=folder)

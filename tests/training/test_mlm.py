@@ -13,7 +13,7 @@ from safetensors.torch import load_file
 import bakery
 from bakeoff import spec
 from bakeoff.bake import bake
-from bakeoff.data import budget, dataset, longdoc
+from bakeoff.data import budget, dataset, longdoc, unlabelled
 from bakeoff.data.tokens import WordVocabulary
 from bakeoff.errors import ConfigError
 from bakeoff.models.build import build
@@ -52,8 +52,6 @@ def student_of(run: spec.Run) -> spec.Run:
 
 
 def learned(run: spec.Run, **needs: Path) -> Learned:
-    from bakeoff.data import unlabelled
-
     prepared = dataset.prepare(run.dataset)
     spent = budget.spend(prepared.pool, run.budget, validation=run.keeps_validation)
     texts = unlabelled.read(run.budget, run.dataset, prepared, spent)
@@ -81,7 +79,9 @@ def test_texts_are_the_budgets_and_the_unlabelled_ones_never_those_that_judge(ta
     monkeypatch.setattr(longdoc, "read", lambda texts, *rest: read.extend(texts) or original(texts, *rest))  # type: ignore[func-returns-value]
     found = learned(run)
     pool = prepared.pool
-    expected = [*pool.take(spent.fit).texts, *pool.take(spent.unlabelled).texts]
+    rest = unlabelled.read(run.budget, run.dataset, prepared, spent)
+    assert (len(rest.documents), rest.left_out) == (len(spent.unlabelled) - 2, 2)
+    expected = [*pool.take(spent.fit).texts, *rest.documents]
     # What is read after training is the test texts' length.
     assert read == [*expected, *prepared.test.texts]
     assert found.selected["texts"] + found.selected["held_out_texts"] == len(expected)

@@ -1,5 +1,6 @@
 """What `run` and `sweep` share: Runs in, progress on standard error, an outcome out."""
 
+import contextlib
 import dataclasses
 import functools
 import os
@@ -16,13 +17,13 @@ from bakeoff.probes.requirements import require
 from bakeoff.provenance import provenance, usable_cpus
 from bakeoff.record import Provenance, Record
 from bakeoff.runner import needs
-from bakeoff.runner.events import Outcome
+from bakeoff.runner.events import Event, Outcome, Started
 from bakeoff.runner.inprocess import run_inprocess
 from bakeoff.runner.local import run_local
 from bakeoff.runner.progress import Progress
 from bakeoff.runner.sessions import run_sessions
 from bakeoff.spec import Latency, Machine, Run
-from bakeoff.store import Store
+from bakeoff.store import Locked, Store
 
 Executor = Literal["local", "inprocess"]
 
@@ -52,12 +53,17 @@ def bake_runs(
     progress = Progress(total=len(needs.with_needs(runs, store)), store=store, stream=sys.stderr)
     timed = [run for run in runs if isinstance(run.probe, Latency)]
     others = [run for run in runs if not isinstance(run.probe, Latency)]
-    needed = needs.needed_by(others)
-    kept_before = {run_id for run_id in needed if needs.has_weights(store, run_id)}
+    needed, begun = needs.needed_by(others), set[str]()
+
+    def tell(event: Event) -> None:
+        if isinstance(event, Started):
+            begun.add(event.run.run_id)
+        progress(event)
+
     work = functools.partial(bake_one, machine=machine, code=provenance(), group=group, needed=needed)
     outcome = Outcome(baked=(), present=(), failed={}, interrupted=False)
     if others and executor == "inprocess":
-        outcome = run_inprocess(others, store=store, bake=work, share_texts=machine.share_texts, rebake_all=rebake_all, on_event=progress)
+        outcome = run_inprocess(others, store=store, bake=work, share_texts=machine.share_texts, rebake_all=rebake_all, on_event=tell)
     elif others:
         outcome = run_local(
             others,
@@ -67,11 +73,12 @@ def bake_runs(
             preload=PRELOAD,
             share_texts=machine.share_texts,
             rebake_all=rebake_all,
-            on_event=progress,
+            on_event=tell,
         )
     if machine.keep_weights == "none":
-        for run_id in needed - kept_before:
-            shutil.rmtree(store.folder(run_id) / needs.MODEL, ignore_errors=True)
+        for run_id in needed & begun:  # never weights that were there, or that another process baked meanwhile
+            with contextlib.suppress(Locked), store.lock(run_id):
+                shutil.rmtree(store.folder(run_id) / needs.MODEL, ignore_errors=True)
     if not timed or outcome.interrupted:
         return outcome
     return outcome.and_then(
@@ -139,6 +146,8 @@ def check_run(run: Run, store: Store) -> None:
     """Raise NotApplicable or DataError for a Run that cannot start, or that needs one that cannot, told before anything starts."""
     check(run)
     for part, needed in needs.needs_of(run).items():
+        if needs.is_settled(store, needed.run_id):
+            continue  # nothing of it starts here, so neither its checkpoint nor its files need be there
         try:
             check(needed)
         except (NotApplicable, DataError) as reason:

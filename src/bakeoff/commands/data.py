@@ -5,9 +5,9 @@ import json
 import re
 import shlex
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from bakeoff.data import audit, checkpoint, longdoc
 from bakeoff.data.dataset import Rows, prepare
 from bakeoff.data.tokens import CheckpointTokeniser, Document
 from bakeoff.errors import BakeoffError, DataError
-from bakeoff.spec import Pretrained, Run
+from bakeoff.spec import BudgetZero, Frozen, Neural, Run
 
 OPTIONS = {"encoding": "encoding", "text_pair": "text-pair", "text": "text", "label": "label", "group": "group", "test_path": "test"}
 """Settings of a dataset that this command has an option for."""
@@ -33,7 +33,7 @@ def data(target: str, options: Mapping[str, str], *, model: str, format: Literal
         dataset = [f"dataset={'folder' if path.is_dir() else 'csv'}", f"dataset.path={quoted(str(path))}"]
     settings = [*dataset, *(f"dataset.{key}={quoted(value)}" for key, value in options.items()), f"model={model}"]
     try:
-        run = Composer().job(settings).run
+        run = compose(settings)
         prepared = prepare(run.dataset)
     except BakeoffError as error:
         raise type(error)(in_options(str(error))) from None
@@ -50,6 +50,15 @@ def data(target: str, options: Mapping[str, str], *, model: str, format: Literal
     if format == "json":
         return json.dumps({"dataset": run.dataset.name, "fingerprint": run.dataset.fingerprint, **audit.as_plain(found)}, indent=2)
     return f"{run.dataset.name} ({run.dataset.fingerprint[:12]}), lengths in the tokens of {run.model.name}\n{audit.render(found)}".rstrip()
+
+
+def compose(settings: Sequence[str]) -> Run:
+    """The Run of these settings, which spends no label where its model reads none. Raises what `Composer.job` raises."""
+    composer = Composer()
+    config = composer.compose(settings)
+    if config.model.get("kind") in {each.kind for each in get_args(BudgetZero)}:
+        config.budget.labels = 0
+    return composer.from_hydra(config).run
 
 
 def write_test_rows(file: Path, rows: Rows) -> None:
@@ -73,8 +82,8 @@ def unquoted(override: str) -> str:
 
 
 def lengths_tokens(run: Run, documents: tuple[Document, ...]) -> np.ndarray:
-    """Whole lengths in the model's own tokens, shape (documents,)."""
-    if isinstance(run.model, Pretrained):
+    """Whole lengths in the model's own tokens, shape (documents,): word-pieces where it has a checkpoint, otherwise words."""
+    if isinstance(run.model, Neural | Frozen | BudgetZero) and run.model.checkpoint is not None:
         tokeniser = CheckpointTokeniser(checkpoint.resolve(run.model.checkpoint, run.model.revision))
         return longdoc.read(documents, tokeniser, run.longdoc).lengths_tokens
     return longdoc.count_words(documents)

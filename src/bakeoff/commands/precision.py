@@ -11,7 +11,7 @@ _INSTRUCTIONS = re.compile(r"\b(amx_bf16|avx512_bf16|bf16)\b")
 
 
 def advice(runs: Sequence[Run]) -> str | None:
-    """Which models of a plan bfloat16 may make faster on this machine; None where it makes none, or the machine has no instructions."""
+    """Which models of a plan bfloat16 may make faster on this machine; None where it makes none, or the machine cannot."""
     names = sorted(
         {
             run.model.name
@@ -19,7 +19,14 @@ def advice(runs: Sequence[Run]) -> str | None:
             if isinstance(run.model, Pretrained | Scratch | Frozen | BudgetZero) and run.model.precision == "float32"
         }
     )
-    if not names or not (visible_gpus() or has_instructions(Path("/proc/cpuinfo"))):
+    if not names:
+        return None
+    if visible_gpus():
+        return (
+            f"`bakeoff doctor` measures whether this machine's GPU is faster with model.precision=bfloat16, which {', '.join(names)} "
+            "would take (another question, with records of its own)"
+        )
+    if not has_instructions(Path("/proc/cpuinfo")):
         return None
     return (
         f"this machine has instructions for bfloat16, so model.precision=bfloat16 may be faster for {', '.join(names)} "

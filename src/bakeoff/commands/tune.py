@@ -24,13 +24,13 @@ def tune(file: Path, overrides: list[str], *, trials: int, seed: int, executor: 
     """Exit code of `bakeoff tune`; raises BakeoffError for a mistake before anything starts."""
     store, sweep = Store(default_root()), config.load_sweep(file, overrides)
     contests = [contest(entry, store, trials=trials, seed=seed) for entry in tuning.entries(sweep)]
-    held, kept = [each for each in contests if each.reason is None], [each for each in contests if each.reason is not None]
+    held, kept = alike([each for each in contests if each.reason is None]), [each for each in contests if each.reason is not None]
     if not held:
         raise ConfigError(f"{file} has nothing to tune: {kept[0].title}: {kept[0].reason}")
     cells = tuple(Cell(overrides=each.entry.first.overrides, run=run) for each in held for _, run in each.tried)
     planned = planning.plan(dataclasses.replace(sweep, cells=cells), store)
     if dry_run:
-        print("\n".join([*_listed(held, planned), *_keep_their_default(kept)]))
+        print("\n".join([*_listed(held, planned), *_fewer(held, trials), *_keep_their_default(kept)]))
         return 0
     machine, runs = config.machine_of(file, overrides), planning.to_bake(planned)
     check_device(machine, runs)
@@ -45,7 +45,7 @@ def tune(file: Path, overrides: list[str], *, trials: int, seed: int, executor: 
         return 130
     results = [Result.of(each, store) for each in held]
     written = [each.write(file, overrides, trials=trials, seed=seed) for each in results if each.chosen is not None]
-    lines = [*as_table(results), *_keep_their_default(kept), *commands(file, overrides, written)]
+    lines = [*as_table(results), *_fewer(held, trials), *_keep_their_default(kept), *commands(file, overrides, written)]
     print("\n".join(lines))
     return 1 if outcome.failed else 0
 
@@ -68,6 +68,12 @@ def contest(entry: Entry, store: Store, *, trials: int, seed: int) -> Contest:
     except (NotApplicable, DataError) as refused:
         reason = str(refused)
     return Contest(entry=entry, space=space, tried=tried, reason=reason)
+
+
+def alike(contests: Sequence[Contest]) -> list[Contest]:
+    """The contests with as many trials each as the one with the fewest recipes has, so that no model is tried more often."""
+    most = min((len(each.tried) for each in contests), default=0)
+    return [dataclasses.replace(each, tried=each.tried[:most]) for each in contests]
 
 
 def _nothing_to_judge(first: Cell) -> str | None:
@@ -93,14 +99,20 @@ def _drawn(first: Cell, space: Space, *, seed: int) -> Iterator[tuple[Recipe, Ru
 
 
 def _listed(contests: Sequence[Contest], planned: Sequence[Planned]) -> list[str]:
-    """One line a trial, then how many there are to bake."""
-    tried = [(each, recipe) for each in contests for recipe, _ in each.tried]
-    lines = [
-        f"{state.state:<8}  {run.run_id}  {each.title}  {changes(recipe, each.space)}"
-        for (each, recipe), state in zip(tried, planned, strict=True)
-        if (run := state.cell.run) is not None
-    ]
-    return [*lines, f"to bake: {len(planning.to_bake(planned))}"]
+    """One line a trial, one for each Run that is no trial but that some are built from, then how many there are to bake."""
+    by_id = {run.run_id: each for each in planned if (run := each.cell.run) is not None}
+    tried = {run.run_id: f"{each.title}  {changes(recipe, each.space)}" for each in contests for recipe, run in each.tried}
+    lines = [f"{by_id[run_id].state:<8}  {run_id}  {told}" for run_id, told in tried.items()]
+    others = [f"{'needed':<8}  {run_id}  {each.cell.title}  {each.reason}" for run_id, each in by_id.items() if run_id not in tried]
+    return [*lines, *others, f"to bake: {sum(each.bake for each in by_id.values())}"]
+
+
+def _fewer(contests: Sequence[Contest], trials: int) -> list[str]:
+    """Why there are fewer trials than were asked for."""
+    smallest = min(contests, key=lambda each: len(each.tried))
+    most, run = len(smallest.tried), smallest.entry.first.run
+    assert run is not None, "one without a Run is not tried"
+    return [f"{most} trials each: the space of {run.model.name} has {most} recipes"] if most < trials else []
 
 
 def _keep_their_default(contests: Sequence[Contest]) -> list[str]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bakeoff import config, sweep_file, tuning
+from bakeoff.fingerprint import CHECKPOINTS
 from bakeoff.provenance import provenance
 from bakeoff.store import Store, write_atomically
 from bakeoff.tuning import Contest, Entry, Recipe, Space, Trial
@@ -114,8 +115,10 @@ def _said_again(overrides: Sequence[str]) -> list[str]:
 
 
 def _is_path(override: str) -> bool:
-    key, _, value = override.partition("=")
-    return key.endswith("path") or value.strip("'\"[").startswith(("/", "~"))
+    key, value = tuning.setting_of(override), override.partition("=")[2].strip("'\"[]")
+    if key == "model.checkpoint" and value not in CHECKPOINTS and Path(value).is_dir():
+        return True
+    return key.endswith("path") or key == "model.vectors" or value.startswith(("/", "~"))
 
 
 def commands(file: Path, overrides: Sequence[str], written: Sequence[Path]) -> list[str]:

@@ -13,7 +13,7 @@ EMBEDDING_ASSETS = ("minilm-l6",)
 """Starter checkpoints that were tuned so that texts of like meaning lie close together."""
 _EMBEDDING_MODULES = {"Transformer", "Pooling", "Normalize"}
 _HEAD = re.compile(r"(^|\.)(classif\w*|score|logits_proj)\.")
-_HEAD_OUTPUT = re.compile(r"(^|\.)(classifier|out_proj|score|logits_proj)\.weight$")
+_HEAD_OUTPUT = re.compile(r"(^|\.)(classifier|classification_head\.out_proj|classifier\.out_proj|score|logits_proj)\.weight$")
 
 
 def require_embedding(model: ZeroShot, folder: Path) -> None:
@@ -113,7 +113,7 @@ def _require_head(model: BudgetZero, folder: Path, n_names: int) -> None:
     elif single.is_file():
         with safe_open(str(single), framework="numpy") as stored:
             weights = set(stored.keys())
-            rows = next((stored.get_slice(name).get_shape()[0] for name in weights if _HEAD_OUTPUT.search(name)), None)
+            rows = next((stored.get_slice(name).get_shape()[0] for name in sorted(weights) if _HEAD_OUTPUT.search(name)), None)
     else:
         return
     if not any(_HEAD.search(name) for name in weights):

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from bakeoff import fingerprint, spec
-from bakeoff.data import labels
+from bakeoff.data import labels, tables
 from bakeoff.errors import DataError
 
 
@@ -44,7 +44,7 @@ def rows(split: Any, columns: Mapping[str, str], place: str) -> Iterator[dict[st
 
     for key, name in columns.items():
         if name not in split.column_names:
-            raise DataError(f"dataset.{key}={name} is no column of {place}; {labels.nearest(name, split.column_names)}")
+            raise DataError(f"dataset.{key}={name} is no column of {place}; {tables.nearest_column(name, split.column_names)}")
     found = []
     for name in columns.values():
         values, feature = list(split[name]), split.features[name]

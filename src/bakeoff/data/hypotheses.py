@@ -33,10 +33,10 @@ def sentences(model: ZeroShot, classes: Sequence[str]) -> tuple[str, ...]:
     return tuple(found)
 
 
-def tails(folder: Path, hypotheses: Sequence[str], *, prefix: Sequence[int]) -> tuple[Tail, ...]:
+def tails(folder: Path, hypotheses: Sequence[str], *, prefix: Sequence[int], max_tokens: int | None) -> tuple[Tail, ...]:
     """The tail of each hypothesis, from the checkpoint's own way to write a pair; `prefix` opens a single text.
 
-    Raises DataError for a tokeniser that knows no pairs.
+    Raises DataError for a tokeniser that knows no pairs, and where `max_tokens` a pair leave no room for a text.
     """
     from transformers import AutoTokenizer
 
@@ -51,4 +51,10 @@ def tails(folder: Path, hypotheses: Sequence[str], *, prefix: Sequence[int]) -> 
         if pair.ids[:first] != list(prefix) or 1 not in parts or parts[end] is not None or any(pair.type_ids[:end]):
             raise DataError(f"model.checkpoint={folder.name} has a tokeniser that writes no pairs of texts, which entailment needs")
         found.append(Tail(ids=tuple(pair.ids[end:]), types=tuple(pair.type_ids[end:])))
+    longest = max(len(tail.ids) for tail in found)
+    if max_tokens is not None and longest + 2 > max_tokens:
+        raise DataError(
+            f"longdoc.max_tokens={max_tokens} leaves no room for a text beside a class in words ({longest} tokens): "
+            "shorten model.template and the descriptions"
+        )
     return tuple(found)

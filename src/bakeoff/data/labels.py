@@ -3,7 +3,7 @@
 import difflib
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from bakeoff.errors import DataError
 
@@ -77,11 +77,12 @@ def in_order(names: Iterable[str]) -> tuple[str, ...]:
     return tuple(sorted(classes))
 
 
-def nearest(name: str, known: Iterable[str]) -> str:
-    """ "did you mean …?", or what there is instead."""
+def nearest(name: str, known: Iterable[str], *, also: Sequence[str] = ()) -> str:
+    """ "did you mean …?", or what there is instead; `also` is told and never meant."""
     known = sorted(known)
     near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
-    shown = ", ".join(known[:20]) + (", …" if len(known) > 20 else "")
+    told = [*known, *also]
+    shown = ", ".join(told[:20]) + (", …" if len(told) > 20 else "")
     return f"did you mean {near[0]}? There are {shown}" if near else f"there are {shown}"
 
 

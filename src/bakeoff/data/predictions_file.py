@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from bakeoff import fingerprint
 from bakeoff.cache import cache_root
-from bakeoff.data import labels
+from bakeoff.data import labels, tables
 from bakeoff.data.encodings import decode
 from bakeoff.errors import DataError
 from bakeoff.spec import Predictions
@@ -153,9 +153,13 @@ def _table(path: Path, name: str) -> dict[str, list[Any]]:
         raise DataError(f"{name} should end in .csv, .jsonl or .parquet")
     columns, rows = readers[path.suffix.lower()](path, name)
     known = (*REQUIRED, *NUMBERS, *IGNORED)
-    for column in columns:
+    for number, column in enumerate(columns, start=1):
+        if not column:
+            raise DataError(f"{name} has no name for its column {number}: leave it out (pandas writes one unless told index=False)")
+        if not tables.is_name(column):
+            raise DataError(f"{name} has a text in place of the name of column {number}: its first line must name the columns")
         if column not in known:
-            raise DataError(f"{name} has a column {column[:40]}, which means nothing here; {labels.nearest(column, known)}")
+            raise DataError(f"{name} has a column {column}, which means nothing here; {labels.nearest(column, known)}")
     for column in REQUIRED:
         if column not in columns:
             raise DataError(f"{name} has no column {column}: it should have row_id and label, and may have {', '.join(NUMBERS)}")
@@ -166,14 +170,15 @@ def _table(path: Path, name: str) -> dict[str, list[Any]]:
 
 def _csv(path: Path, name: str) -> tuple[list[str], list[dict[str, Any]]]:
     text = decode(path.read_bytes(), encoding="auto", name=name)
-    reader = csv.DictReader(io.StringIO(text, newline=""), strict=True, restkey="")
+    reader = csv.DictReader(io.StringIO(text, newline=""), strict=True)
     try:
-        columns = [column.strip() for column in reader.fieldnames or []]
-        reader.fieldnames = columns
-        rows = list(reader)
+        with tables.cells_of_any_length():
+            columns = [column.strip() for column in reader.fieldnames or []]
+            reader.fieldnames = columns
+            rows = list(reader)
     except csv.Error:
         raise DataError(f"{name} is no CSV behind line {reader.line_num}: close each quoted text") from None
-    if any("" in row for row in rows):
+    if any(None in row for row in rows):
         raise DataError(f"{name} has rows with more cells than its header: quote texts that hold a separator")
     return columns, rows
 

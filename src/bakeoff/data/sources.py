@@ -6,14 +6,13 @@ Errors name rows by number (in a table the header is row 1) and never quote a do
 import csv
 import io
 import json
-import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from bakeoff import spec
-from bakeoff.data import assets, hub, labels
+from bakeoff.data import assets, hub, labels, tables
 from bakeoff.data.encodings import decode
 from bakeoff.errors import DataError
 
@@ -130,28 +129,26 @@ def _of_file(dataset: spec.Dataset, path: Path) -> Iterator[_Cell]:
 def _table(dataset: spec.Dataset, path: Path, place: str) -> Iterator[_Cell]:
     text = _newlines(decode(path.read_bytes(), encoding=dataset.encoding, name=place))
     lines = csv.reader(io.StringIO(text), delimiter="\t" if dataset.format == "tsv" else ",", strict=True)
-    limit = csv.field_size_limit(sys.maxsize)  # a module global, given back below
     row = 0
     try:
-        header = next((cells for cells in lines if cells), None)
-        if header is None:
-            raise DataError(f"{place} is empty: give a file with a header and rows")
-        wanted = {key: _column(header, name, key, place) for key, name in _columns(dataset).items()}
-        named = max(index for index, name in enumerate(header) if name.strip()) + 1
-        row = 1
-        for cells in lines:
-            row += 1
-            if not cells:
-                continue
-            if len(cells) < named or any(cell.strip() for cell in cells[len(header) :]):
-                raise DataError(
-                    f"{place} has {len(cells)} cells in row {row} but {len(header)} in its header: quote texts that hold a separator"
-                )
-            yield _cell(row, {key: cells[index] for key, index in wanted.items()}, dataset, place)
+        with tables.cells_of_any_length():
+            header = next((cells for cells in lines if cells), None)
+            if header is None:
+                raise DataError(f"{place} is empty: give a file with a header and rows")
+            wanted = {key: _column(header, name, key, place) for key, name in _columns(dataset).items()}
+            named = max(index for index, name in enumerate(header) if name.strip()) + 1
+            row = 1
+            for cells in lines:
+                row += 1
+                if not cells:
+                    continue
+                if len(cells) < named or any(cell.strip() for cell in cells[len(header) :]):
+                    raise DataError(
+                        f"{place} has {len(cells)} cells in row {row} but {len(header)} in its header: quote texts that hold a separator"
+                    )
+                yield _cell(row, {key: cells[index] for key, index in wanted.items()}, dataset, place)
     except csv.Error:
         raise DataError(f'{place} has a broken quote in row {row + 1}: close each quoted text and write a quote inside one as ""') from None
-    finally:
-        csv.field_size_limit(limit)
 
 
 def _json_lines(dataset: spec.Dataset, path: Path, place: str) -> Iterator[_Cell]:
@@ -169,7 +166,9 @@ def _json_lines(dataset: spec.Dataset, path: Path, place: str) -> Iterator[_Cell
             raise DataError(f"{place} has no JSON object in line {number}: write one object a line")
         for key, name in _columns(dataset).items():
             if name not in values:
-                raise DataError(f"dataset.{key}={name} is missing in line {number} of {place}; {labels.nearest(name, map(str, values))}")
+                raise DataError(
+                    f"dataset.{key}={name} is missing in line {number} of {place}; {tables.nearest_column(name, map(str, values))}"
+                )
         yield _cell(number, {key: values[name] for key, name in _columns(dataset).items()}, dataset, f"line {number} of {place}")
 
 
@@ -239,8 +238,7 @@ def _cell(where: int, values: Mapping[str, Any], dataset: spec.Dataset, place: s
 def _column(header: list[str], name: str, key: str, place: str) -> int:
     found = [index for index, column in enumerate(header) if column.strip() == name.strip()]
     if not found:
-        known = [column.strip() for column in header if column.strip()]
-        raise DataError(f"dataset.{key}={name} is no column of {place}; {labels.nearest(name, known)}")
+        raise DataError(f"dataset.{key}={name} is no column of {place}; {tables.nearest_column(name, header)}")
     if len(found) > 1:
         raise DataError(f"dataset.{key}={name} names {len(found)} columns of {place}: give each column its own name")
     return found[0]

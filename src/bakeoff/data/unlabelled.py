@@ -10,8 +10,8 @@ import numpy as np
 
 from bakeoff import fingerprint, spec
 from bakeoff.cache import cache_root
-from bakeoff.data import labels, near_duplicates
-from bakeoff.data.budget import Spent
+from bakeoff.data import near_duplicates, tables
+from bakeoff.data.budget import Spent, bundles
 from bakeoff.data.dataset import Prepared
 from bakeoff.data.encodings import decode
 from bakeoff.data.tokens import Document
@@ -28,18 +28,22 @@ class Unlabelled:
     documents: tuple[Document, ...]
     """Texts, or pairs of texts."""
     left_out: int = 0
-    """Texts of a file that equal a test or validation text, or nearly, and so were not read."""
+    """Texts that equal one that judges, or nearly, or in the pool are of its group, and so were not read."""
 
 
 def read(budget: spec.Budget, dataset: spec.Dataset, prepared: Prepared, spent: Spent) -> Unlabelled:
-    """The unlabelled rest of the pool, or the texts of `budget.unlabelled_path` that repeat none of those that judge.
+    """The unlabelled rest of the pool, or the texts of `budget.unlabelled_path`: those that repeat none that judges.
+
+    A row of the pool is left out when it is bundled with a validation row; what test rows have in the pool is `prepare`'s affair.
 
     Raises DataError as `lines` does.
     """
     if budget.unlabelled == "none":
         return Unlabelled(documents=())
     if budget.unlabelled == "pool":
-        return Unlabelled(documents=prepared.pool.take(spent.unlabelled).documents)
+        bundle_of = bundles(prepared.pool)
+        kept = ~np.isin(bundle_of[spent.unlabelled], bundle_of[spent.validation])
+        return Unlabelled(documents=prepared.pool.take(spent.unlabelled[kept]).documents, left_out=int((~kept).sum()))
     found = lines(budget, dataset)
     judges = (*prepared.test.whole_texts, *prepared.pool.take(spent.validation).whole_texts)
     masked = [near_duplicates.mask(text) for text in (*judges, *found)]
@@ -58,7 +62,7 @@ def lines(budget: spec.Budget, dataset: spec.Dataset) -> list[str]:
     place = f"budget.unlabelled_path={path.name}"
     if not path.is_file():
         raise DataError(f"{place} is no file: check the path")
-    if fingerprint.of_bytes(path, cache_root()) != budget.unlabelled_fingerprint:
+    if fingerprint.of_texts(path, cache_root()) != budget.unlabelled_fingerprint:
         raise DataError(
             f"{place} changed since this Run was composed (its fingerprint differs): compose the Run again to use the new bytes"
         )
@@ -83,12 +87,22 @@ def lines(budget: spec.Budget, dataset: spec.Dataset) -> list[str]:
 
 def _table(text: str, delimiter: str, column: str, place: str) -> list[str]:
     rows = csv.DictReader(io.StringIO(text), delimiter=delimiter, strict=True)
+    found = []
     try:
-        header = [name.strip() for name in rows.fieldnames or ()]
-        rows.fieldnames = header
-        if column not in header:
-            raise DataError(f"{place} has no column {column}; {labels.nearest(column, header)}")
-        return [row[column] or "" for row in rows]
+        with tables.cells_of_any_length():
+            header = [name.strip() for name in rows.fieldnames or ()]
+            rows.fieldnames = header
+            if column not in header:
+                # cells are not listed: in a file without a header they are documents
+                raise DataError(f"{place} has no column {column} (it has {len(header)}): its first line must name the columns")
+            for row in rows:
+                if any(cell.strip() for cell in row.get(None) or ()):
+                    raise DataError(
+                        f"{place} has more cells in the row that ends in line {rows.line_num} than the {len(header)} in its header: "
+                        "quote texts that hold a separator"
+                    )
+                found.append(row[column] or "")
+        return found
     except csv.Error:
         raise DataError(f"{place} has a broken quote before line {rows.line_num + 1}: close each quoted text") from None
 

@@ -63,21 +63,17 @@ class EntailmentClassifier(nn.Module):
         types: Sequence[Sequence[int]],
         suffix_tokens: int,
         max_tokens: int | None,
+        pad_id: int,
     ) -> None:
         """`tails` are the tokens behind a text, one row a class, and `types` their segments.
 
         `suffix_tokens` close a text that stands alone; a pair has `max_tokens` at most, for which the text is cut and
-        never the sentence. Raises DataError where that leaves no room for a text.
+        never the sentence. `pad_id` stands behind a pair, since some heads look for the last token by its id.
         """
         super().__init__()
         self.judge, self.entailment = judge, entailment
-        self.suffix_tokens, self.max_tokens = suffix_tokens, max_tokens
+        self.suffix_tokens, self.max_tokens, self.pad_id = suffix_tokens, max_tokens, pad_id
         self.tail_lengths = tuple(len(tail) for tail in tails)
-        if max_tokens is not None and max(self.tail_lengths) + 2 > max_tokens:
-            raise DataError(
-                f"longdoc.max_tokens={max_tokens} leaves no room for a text beside a class in words ({max(self.tail_lengths)} tokens): "
-                "shorten model.template and the descriptions"
-            )
         longest = max(self.tail_lengths)
         rows = {"tail_ids": tails, "tail_types": types}
         for name, values in rows.items():
@@ -102,8 +98,9 @@ class EntailmentClassifier(nn.Module):
         in_tail = (at - kept[:, None]).clamp(0, tail_length - 1)  # (batch, width)
         is_text = at < kept[:, None]
         text = functional.pad(ids, (0, max(0, width - ids.shape[1])))[:, :width]
-        inputs = {"input_ids": torch.where(is_text, text, self.tail_ids[row][in_tail])}
-        inputs["attention_mask"] = (at < kept[:, None] + tail_length).long()
+        is_pair = at < kept[:, None] + tail_length
+        pair = torch.where(is_text, text, self.tail_ids[row][in_tail])
+        inputs = {"input_ids": torch.where(is_pair, pair, self.pad_id), "attention_mask": is_pair.long()}
         if self.has_types:
             inputs["token_type_ids"] = torch.where(is_text, 0, self.tail_types[row][in_tail])
         logits: torch.Tensor = self.judge(**inputs).logits[:, self.entailment]

@@ -10,8 +10,9 @@ from dataclasses import dataclass, replace
 from pathlib import PurePath
 from typing import Any
 
+from bakeoff.record import without_folders
 from bakeoff.report.frame import precision_of
-from bakeoff.spec import Latency, Model, Quality, Run, ZeroShot, hash_identity, identity, to_plain
+from bakeoff.spec import BudgetZero, Latency, Model, Predictions, Quality, Run, ZeroShot, hash_identity, identity, to_plain
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,7 +27,7 @@ class Candidate:
 
     @property
     def kind(self) -> str:
-        """The kind of model: majority, tfidf, bilstm, pretrained."""
+        """The kind of model, such as tfidf."""
         return self.run.model.kind
 
 
@@ -46,6 +47,11 @@ def split_by_probe(runs: Iterable[Run]) -> tuple[list[Run], list[Run]]:
 def served_key(run: Run) -> str:
     """What has one latency: architecture (precision with it) and reading. Quality and latency join on it, within a dataset."""
     return hash_identity([identity(run.model, part="architecture"), identity(run.longdoc)])
+
+
+def can_be_timed(run: Run) -> bool:
+    """Whether there is a latency probe for its model: not for checkpoints as they are, nor for answers from a file."""
+    return not isinstance(run.model, BudgetZero | Predictions)
 
 
 def _named(runs: Sequence[Run], *, key: Callable[[Run], str], settings: Callable[[Run], dict[str, Any]]) -> dict[str, Candidate]:
@@ -98,12 +104,13 @@ def _by_itself(run: Run) -> Model:
 
 def _settings(run: Run) -> dict[str, Any]:
     """Dotted settings that can tell two candidates of one name apart, without those that have a column of their own."""
-    budget = {"order": run.budget.order, "unlabelled": run.budget.unlabelled}
-    plain = {"model": to_plain(_by_itself(run)), "probe": to_plain(run.probe), "budget": budget}
+    asked = without_folders(to_plain(replace(run, model=_by_itself(run))))
+    budget = {"order": run.budget.order, "unlabelled": asked["budget"].get("unlabelled_path") or run.budget.unlabelled}
+    plain = {"model": asked["model"], "probe": asked["probe"], "budget": budget}
     return {
-        key: PurePath(value).name if key == "model.path" else value
+        key: value
         for key, value in _flat(plain, "")
-        if not key.endswith((".name", ".precision", ".checkpoint", ".fingerprint")) and "default_longdoc" not in key
+        if not key.endswith((".name", ".precision", ".checkpoint", "fingerprint")) and "default_longdoc" not in key
     }
 
 

@@ -16,7 +16,7 @@ from typing import Any, Literal
 from bakeoff import convert
 from bakeoff.errors import DataError
 from bakeoff.record import Record, without_folders
-from bakeoff.report.candidates import candidates
+from bakeoff.report.candidates import can_be_timed, candidates
 from bakeoff.report.frame import failure_text
 from bakeoff.report.selection import answers
 from bakeoff.report.summary import PREDICTIONS
@@ -72,12 +72,13 @@ def outcomes(sweep: Sweep, store: Store) -> list[Outcome]:
 
 
 def timing_commands(found: Sequence[Outcome]) -> dict[str, str]:
-    """Key of a quality candidate → the line that times its model, from the first of its cells."""
+    """Key of a quality candidate that can be timed → the line that does it, from the first of its cells."""
     lines: dict[str, str] = {}
     known = candidates(outcome.cell.run for outcome in found if outcome.cell.run is not None)
     for outcome in found:
-        if outcome.cell.run is not None and outcome.cell.run.run_id in known:
-            lines.setdefault(known[outcome.cell.run.run_id].key, outcome.timing_command)
+        run = outcome.cell.run
+        if run is not None and run.run_id in known and can_be_timed(run):
+            lines.setdefault(known[run.run_id].key, outcome.timing_command)
     return lines
 
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from bakeoff.report import latency_figures, latency_view, serving_view, words
 from bakeoff.report.blocks import Block, Figure
-from bakeoff.report.candidates import served_key
+from bakeoff.report.candidates import can_be_timed, served_key
 from bakeoff.report.costs import Prices, costs
 from bakeoff.report.figures import look_of
 from bakeoff.report.joined import Joined, Served, join
@@ -31,10 +31,13 @@ def joined_blocks(joined: Sequence[Joined], places: Places, timing_commands: Map
     """Accuracy against latency, a block a dataset and machine; `timing_commands` are by candidate key."""
     blocks = []
     for one in joined:
-        untimed = [row for row in one.served if row.timing is None]
+        missing = [row for row in one.served if row.timing is None]
+        untimed, never = ([row for row in missing if can_be_timed(row.candidate.run) is able] for able in (True, False))
         setting = f" probe.device={one.probe.device} probe.threads={one.probe.threads}"
         commands = [timing_commands[row.candidate.key] + setting for row in untimed if row.candidate.key in timing_commands]
         notes = serving_view.joined_notes(one)
+        if never:
+            notes.append(f"Cannot be timed, so neither slow nor fast: {words.listing([row.candidate.label for row in never])}.")
         if untimed:
             notes.append(
                 f"Not measured, so neither slow nor fast: {words.listing([row.candidate.label for row in untimed])}. To have it measured:"

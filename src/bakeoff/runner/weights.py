@@ -24,19 +24,17 @@ def restore(run: Run, store: Store, bake: Callable[[Run, Path, Notify, Callable[
 
     Raises BakeoffError when its predictions are not the recorded ones, and what `bake` raises.
     """
-    folder = store.root / f".weights-{run.run_id}"
+    folder, remedy = store.root / f".weights-{run.run_id}", f"move the folder {store.root.name}/{run.run_id} away and bake it again"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     try:
         bake(run, folder, notify, lambda record: None)
         if not (folder / MODEL).is_dir():
-            raise BakeoffError(f"{run.run_id} was baked again for its weights and gave none: bake it anew with --rebake all")
+            raise BakeoffError(f"{run.run_id} was baked again for its weights and gave none: {remedy}")
         far = difference(store.folder(run.run_id) / PREDICTIONS, folder / PREDICTIONS)
         if far is None or far > TOLERANCE:
             how = "of other rows" if far is None else f"up to {far:.2g} away from the recorded ones"
-            raise BakeoffError(
-                f"the weights of {run.run_id} are gone, and baked again here it gives predictions {how}: bake it anew with --rebake all"
-            )
+            raise BakeoffError(f"the weights of {run.run_id} are gone, and baked again here it gives predictions {how}: {remedy}")
         os.rename(folder / MODEL, store.folder(run.run_id) / MODEL)
     finally:
         shutil.rmtree(folder, ignore_errors=True)

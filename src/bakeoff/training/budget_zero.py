@@ -70,7 +70,7 @@ def assemble_budget_zero(
     if model.method == "similarity":
         return _similarity(run, model, tokeniser, folder, words)
     entailment = heads.entailment_output(model, heads.label_names(model, folder))
-    tails = hypotheses.tails(folder, words, prefix=tokeniser.prefix)
+    tails = hypotheses.tails(folder, words, prefix=tokeniser.prefix, max_tokens=run.longdoc.max_tokens)
     return EntailmentClassifier(
         load_sequence_classifier(folder, name=heads.named(model)),
         entailment=entailment,
@@ -78,6 +78,7 @@ def assemble_budget_zero(
         types=[tail.types for tail in tails],
         suffix_tokens=len(tokeniser.suffix),
         max_tokens=run.longdoc.max_tokens,
+        pad_id=tokeniser.pad_id,
     ).eval()
 
 

@@ -23,7 +23,7 @@ from bakeoff.errors import DataError
 from bakeoff.models import encoders, loading, pooling
 from bakeoff.models.files import VOCABULARY
 from bakeoff.models.pretrained import PretrainedClassifier
-from bakeoff.spec import Distillation, Frozen, Neural, Pretrained, Run, Tfidf, Training
+from bakeoff.spec import Distillation, Neural, Pretrained, Run, Training
 from bakeoff.training import fit as fitting
 from bakeoff.training.learned import Probabilities
 from bakeoff.training.module import Loss
@@ -67,14 +67,11 @@ def prepare(
     assert model.distillation is not None, "spec refuses a teacher without it"
     how, transfer = model.distillation, [*labelled, *unlabelled]
     columns = columns_of(loading.settings(folder).classes, classes, teacher=teacher)
-    if isinstance(teacher.model, Tfidf):
-        answers, module = _answers_of_tfidf(teacher, teacher.model, transfer, folder, n_classes=len(columns)), None
-    else:
-        assert isinstance(teacher.model, Neural | Frozen), "spec refuses other teachers"
-        module = _Teacher.load(teacher, teacher.model, folder)
-        answers = module.answers(transfer, device=device)
+    assert isinstance(teacher.model, Neural), "spec refuses other teachers"
+    module = _Teacher.load(teacher, teacher.model, folder)
+    answers = module.answers(transfer, device=device)
     near = None
-    if module is not None and (layers := common_layers(run)) is not None:
+    if (layers := common_layers(run)) is not None:
         assert isinstance(student, PretrainedClassifier)
         assert isinstance(module.classifier, PretrainedClassifier)
         if run.start is None:
@@ -164,14 +161,15 @@ class Nearness:
         self.teacher.to(batch.ids.device)
         with torch.no_grad(), _noting(encoders.layers_of(self.teacher.encoder)) as states:
             self.teacher(batch.ids, batch.lengths)
-        real = pooling.mask_of(batch.lengths, batch.ids)
+        real, longest = pooling.mask_of(batch.lengths, batch.ids), batch.ids.shape[1]  # a Longformer pads on, to whole windows
         pairs = zip(self._states, (states[layer] for layer in self.layers), strict=True)
-        return torch.stack([(own[real].float() - theirs[real].float()).square().mean() for own, theirs in pairs]).mean()
+        distances = [(own[:, :longest][real].float() - theirs[:, :longest][real].float()).square().mean() for own, theirs in pairs]
+        return torch.stack(distances).mean()
 
 
 @contextlib.contextmanager
 def _noting(layers: nn.ModuleList) -> Iterator[list[torch.Tensor]]:
-    """The states (batch, longest, width) that each of the layers gives while this is entered, lowest first."""
+    """The states (batch, longest or more, width) that each of the layers gives while this is entered, lowest first."""
     states: list[torch.Tensor] = []
 
     def note(_layer: nn.Module, _inputs: object, output: torch.Tensor | tuple[torch.Tensor, ...]) -> None:
@@ -186,13 +184,13 @@ def _noting(layers: nn.ModuleList) -> Iterator[list[torch.Tensor]]:
 @dataclass(frozen=True, kw_only=True)
 class _Teacher:
     run: Run
-    model: Neural | Frozen
+    model: Neural
     classifier: nn.Module
     tokeniser: Tokeniser
     n_classes: int
 
     @classmethod
-    def load(cls, run: Run, model: Neural | Frozen, folder: Path) -> "_Teacher":
+    def load(cls, run: Run, model: Neural, folder: Path) -> "_Teacher":
         tokeniser, n_classes = read_tokeniser(folder, words_in=VOCABULARY), len(loading.settings(folder).classes)
         classifier = loading.neural(model, folder, n_classes=n_classes, pad_id=tokeniser.pad_id)
         return cls(run=run, model=model, classifier=classifier, tokeniser=tokeniser, n_classes=n_classes)
@@ -202,8 +200,3 @@ class _Teacher:
         ids = longdoc.read(documents, self.tokeniser, self.run.longdoc).ids
         texts = Documents(ids, np.zeros(len(ids), dtype=np.int64), self.tokeniser.pad_id)
         return fitting.predict(self.classifier, texts, self.n_classes, precision=self.model.precision, device=device)
-
-
-def _answers_of_tfidf(run: Run, model: Tfidf, documents: Sequence[Document], folder: Path, *, n_classes: int) -> Probabilities:
-    classifier, most = loading.linear(model, folder, n_classes=n_classes), run.longdoc.max_tokens
-    return classifier.predict([longdoc.read_words(document, most) for document in documents])

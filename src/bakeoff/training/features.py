@@ -5,6 +5,7 @@ import hashlib
 import json
 import os
 import zipfile
+from importlib import metadata
 from pathlib import Path
 from typing import Literal
 
@@ -57,7 +58,7 @@ def _key(documents: Documents, model: Frozen, longdoc: spec.LongDoc, device: str
         "version": _FEATURES_VERSION,
         "model": spec.identity(model, part="architecture"),
         "longdoc": spec.identity(longdoc),
-        "computed": [torch.__version__, device, torch.get_num_threads(), BATCH_SIZE],
+        "computed": [torch.__version__, metadata.version("transformers"), device, torch.get_num_threads(), BATCH_SIZE],
     }
     digest = hashlib.sha256(json.dumps(settings, sort_keys=True).encode())
     for ids in documents.ids:
