@@ -79,7 +79,7 @@ def front(spots: Sequence[Spot], *, x_axis: str, axis: str, salt: str) -> str:
             axes.plot([spot.ms], [spot.score], markersize=7, linestyle="none", **DOT, **spot.look)
         axes.set_xscale("log")
         low, high = min(spot.ms_low for spot in spots), max(spot.ms_high for spot in spots)
-        axes.set_xlim(low / (high / low) ** 0.08 / 1.05, high * (high / low) ** 0.3 * 1.3)
+        axes.set_xlim(low / (high / low) ** 0.08 / 1.05, high * (high / low) ** 0.4 * 1.3)
         axes.margins(y=0.12)
         _plain_ticks(axes.xaxis, axes.get_xlim())
         axes.set_xlabel(x_axis)
@@ -97,9 +97,9 @@ def percentiles(spreads: Sequence[Spread], *, x_axis: str, salt: str) -> str:
             for place, (name, ms) in enumerate(spread.percentiles):
                 look = spread.look if place == 0 else {"color": spread.look["color"], "marker": "|", "markeredgewidth": 2}
                 axes.plot([ms], [row], markersize=7 if place == 0 else 9, linestyle="none", **({**DOT, **look} if place == 0 else look))
-                if row == 0:  # above and below in turn, since p90 and p95 may stand close
-                    offset = (0, 9 if place % 2 == 0 else -16)
-                    axes.annotate(name, (ms, row), xytext=offset, textcoords="offset points", ha="center", fontsize=8.5, color=FAINT)
+                if row == 0:  # above, below, and the last one beside its mark, since they may stand close
+                    offset, side = [((0, 9), "center"), ((0, -16), "center"), ((0, 9), "center"), ((8, -3), "left")][place]
+                    axes.annotate(name, (ms, row), xytext=offset, textcoords="offset points", ha=side, fontsize=8.5, color=FAINT)
         axes.set_xscale("log")
         axes.set_ylim(len(spreads) - 0.4, -0.9)
         axes.set_yticks(range(len(spreads)), labels=[spread.label for spread in spreads], color=INK)
@@ -109,6 +109,22 @@ def percentiles(spreads: Sequence[Spread], *, x_axis: str, salt: str) -> str:
         axes.grid(visible=True, axis="x")
         axes.set_xlabel(x_axis)
         return figures.as_svg(figure)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Place:
+    """Where a label may stand: which end of it is how far from its spot, in points."""
+
+    side: str
+    right: float
+    up: float
+
+
+CLOSE_POINTS = 20
+"""A label further from its spot than this is tied to it by a line."""
+_BESIDE = ((9, 7, "left"), (-9, 7, "right"), (9, -8, "left"), (-9, -8, "right"), (0, 14, "center"), (0, -15, "center"))
+_BELOW = tuple((right, -8 - 13 * step, side) for step in range(1, 12) for right, side in ((16, "left"), (-16, "right")))
+_PLACES = tuple(_Place(side=side, right=right, up=up) for right, up, side in (*_BESIDE, *_BELOW))
 
 
 def pareto(spots: Sequence[Spot]) -> list[Spot]:
@@ -130,7 +146,7 @@ def _plain_ticks(axis: Any, values: Sequence[float]) -> None:
 
 
 def _name_spots(axes: Any, spots: Sequence[Spot]) -> None:
-    """Write each label beside its spot: right, left, above or below, where it first covers nothing."""
+    """Write each label beside its spot, where it first covers nothing: close by, or else below it at the end of a thin line."""
     points_per_pixel = 72 / axes.figure.dpi
     at = [axes.transData.transform((spot.ms, spot.score)) * points_per_pixel for spot in spots]
     frame = [corner * points_per_pixel for corner in axes.transAxes.transform([(0, 0), (1, 1)])]
@@ -139,19 +155,30 @@ def _name_spots(axes: Any, spots: Sequence[Spot]) -> None:
         ends = ((spot.ms, spot.score_low), (spot.ms, spot.score_high), (spot.ms_low, spot.score), (spot.ms_high, spot.score))
         (x, bottom), (_, top), (left, y), (right, _) = (axes.transData.transform(end) * points_per_pixel for end in ends)
         taken += [(x - 2, bottom, x + 2, top), (left, y - 2, right, y + 2)]
+    named: set[str] = set()
     for (x, y), spot in zip(at, spots, strict=True):
+        if spot.label in named:  # timed in another session too: it lies beside the first
+            continue
+        named.add(spot.label)
         width, height = 5.4 * len(spot.label), 11.0
-        choices = {"left": (9, 7), "right": (-9, 7), "left ": (9, -8), "right ": (-9, -8), "center": (0, 14), "center ": (0, -15)}
         boxes = {}
-        for side, (dx, dy) in choices.items():
-            start = x + dx - {"left": 0, "right": width, "center": width / 2}[side.strip()]
-            boxes[side] = (start, y + dy - height / 2, start + width, y + dy + height / 2)
-        inside = [side for side, box in boxes.items() if box[0] >= frame[0][0] and box[2] <= frame[1][0]]
-        free = [side for side in inside if not any(_overlap(boxes[side], other) for other in taken)]
-        side = (free or inside or list(choices))[0]
-        taken.append(boxes[side])
+        for place in _PLACES:
+            start = x + place.right - {"left": 0, "right": width, "center": width / 2}[place.side]
+            boxes[place] = (start, y + place.up - height / 2, start + width, y + place.up + height / 2)
+        (left, bottom), (right, top) = frame
+        inside = [at for at, box in boxes.items() if box[0] >= left and box[2] <= right and box[1] >= bottom and box[3] <= top]
+        free = [at for at in inside if not any(_overlap(boxes[at], other) for other in taken)]
+        place = (free or inside or list(boxes))[0]
+        taken.append(boxes[place])
         axes.annotate(
-            spot.label, (spot.ms, spot.score), xytext=choices[side], textcoords="offset points", ha=side.strip(), va="center", fontsize=9
+            spot.label,
+            (spot.ms, spot.score),
+            xytext=(place.right, place.up),
+            textcoords="offset points",
+            ha=place.side,
+            va="center",
+            fontsize=9,
+            arrowprops={"arrowstyle": "-", "color": FAINT, "linewidth": 0.8} if abs(place.up) > CLOSE_POINTS else None,
         )
 
 
