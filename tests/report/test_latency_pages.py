@@ -119,6 +119,17 @@ def test_a_page_of_latency_alone_answers_without_scores(store: Store) -> None:
     assert "What they cost to serve is not measured here" not in found
 
 
+def test_of_two_sessions_of_a_kind_each_says_how_many_models_it_timed(store: Store) -> None:
+    other = factories.make_latency_run(model="tfidf")
+    factories.bake_latency(store, other, factories.make_latency_facts(p50_ms=0.5, ratio=0.5, session_id="0ff11ae0-20260102T030405Z"))
+    found = page(store, sweep_of(cell(latency(store)), cell(other), name="latency"))
+    for model, session in (("bilstm", "5e5510a0"), ("tfidf", "0ff11ae0")):
+        assert (
+            f"- **reviews, one document at a time on the CPU with 1 thread, the 1 timed in session {session}: {model} answers fastest**"
+            in found
+        )
+
+
 def test_twelve_layers_over_six_by_way_of_the_reference(store: Store) -> None:
     runs = [
         latency(store, factories.encoder("bert_base", layers=12), p50_ms=40.0, ratio=40.0),

@@ -11,12 +11,15 @@ MOST_NAMED = 4
 
 def answers(sessions: Sequence[Session]) -> list[Answer]:
     """One answer a session: who answers fastest, and how the others compare; a contended session answers nothing."""
-    return [answer(session) for session in sessions if session.timings]
+    asked = [f"{session.dataset}, {session.setting}" for session in sessions]
+    return [answer(session, among=asked.count(where) > 1) for session, where in zip(sessions, asked, strict=True) if session.timings]
 
 
-def answer(session: Session) -> Answer:
-    """What one session says."""
+def answer(session: Session, *, among: bool = False) -> Answer:
+    """What one session says; `among` others of its kind it says which models it speaks of."""
     where = f"{session.dataset}, {session.setting}"
+    if among:
+        where += f", the {len(session.timings)} timed in session {session.session_id.split('-')[0]}"
     if session.contended:
         return Answer(
             lead=f"{where}: not settled.", rest=f"Session {session.session_id} was contended: measure it again on a quiet machine."
