@@ -157,12 +157,19 @@ def test_a_classifier_without_entailment_is_refused() -> None:
 
 
 def test_embedding_checkpoints_are_told_by_their_files(tmp_path: Path) -> None:
+    mean, newer, old = (
+        zero.embedder(tmp_path / "mean"),
+        zero.embedder(tmp_path / "newer", pooling={"pooling_mode": "mean"}),
+        tmp_path / "old",
+    )
+    old.mkdir()
+    told_by = {mean: mean / "modules.json", newer: newer / "modules.json", old: old / "config_sentence_transformers.json"}
+    told_by[old].write_text("{}")
     heads.require_embedding(zero_shot(checkpoint="minilm-l6"), tmp_path / "never looked at")
-    heads.require_embedding(zero_shot(), zero.embedder(tmp_path / "mean"))
-    heads.require_embedding(zero_shot(), zero.embedder(tmp_path / "newer", pooling={"pooling_mode": "mean"}))
-    (tmp_path / "old").mkdir()
-    (tmp_path / "old" / "config_sentence_transformers.json").write_text("{}")
-    heads.require_embedding(zero_shot(), tmp_path / "old")
+    for folder, file in told_by.items():
+        heads.require_embedding(zero_shot(), folder)
+        file.unlink()
+        assert "is no embedding checkpoint" in sentence(heads.require_embedding, zero_shot(), folder)
 
 
 def test_a_checkpoint_that_embeds_otherwise_or_not_at_all_is_refused(tmp_path: Path) -> None:

@@ -37,7 +37,9 @@ def give(linear: nn.Linear | nn.LayerNorm, weight: torch.Tensor, bias: torch.Ten
     linear.bias.data.copy_(bias)
 
 
-def compare(ours: Block, theirs: nn.Module, found: torch.Tensor, expected: torch.Tensor, one: torch.Tensor, other: torch.Tensor) -> None:
+def assert_equal(
+    ours: Block, theirs: nn.Module, found: torch.Tensor, expected: torch.Tensor, one: torch.Tensor, other: torch.Tensor
+) -> None:
     """Forward and gradients, at real tokens."""
     real = ~PADDING
     assert (found - expected)[real].abs().max() < 1e-5
@@ -67,7 +69,7 @@ def test_a_block_equals_pytorchs_encoder_layer(norm: Literal["before", "after"])
     ]:
         give(mine, its.weight, its.bias)
     one, other = states(), states()
-    compare(ours, theirs, ours(one, PADDING), theirs(other, src_key_padding_mask=PADDING), one, other)
+    assert_equal(ours, theirs, ours(one, PADDING), theirs(other, src_key_padding_mask=PADDING), one, other)
 
 
 def test_a_block_equals_berts_layer() -> None:
@@ -99,7 +101,7 @@ def test_a_block_equals_berts_layer() -> None:
         give(mine, its.weight, its.bias)
     one, other = states(), states()
     blocked = torch.zeros(2, 1, 1, 6).masked_fill(PADDING[:, None, None, :], float("-inf"))
-    compare(ours, theirs, ours(one, PADDING), first(theirs(other, attention_mask=blocked)), one, other)
+    assert_equal(ours, theirs, ours(one, PADDING), first(theirs(other, attention_mask=blocked)), one, other)
 
 
 def test_a_block_equals_gpt2s() -> None:
@@ -121,7 +123,7 @@ def test_a_block_equals_gpt2s() -> None:
     one, other = states(), states()
     causal = torch.ones(6, 6, dtype=torch.bool).triu(1) | PADDING[:, None, None, :]
     blocked = torch.zeros(causal.shape).masked_fill(causal, float("-inf"))
-    compare(ours, theirs, ours(one, PADDING), first(theirs(other, attention_mask=blocked)), one, other)
+    assert_equal(ours, theirs, ours(one, PADDING), first(theirs(other, attention_mask=blocked)), one, other)
 
 
 def first(output: object) -> torch.Tensor:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import Literal
+from typing import Literal, assert_never
 
 import threadpoolctl
 
@@ -53,4 +53,4 @@ def learn(
             return learn_budget_zero(run, run.model, prepared, device=device)
         if isinstance(run.model, Predictions):
             return learn_predictions(run, run.model, prepared)
-        raise NotImplementedError(run.model.kind)
+        assert_never(run.model)
