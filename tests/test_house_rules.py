@@ -8,16 +8,18 @@ from pathlib import Path
 import pytest
 
 SOURCE = Path(__file__).parents[1] / "src" / "bakeoff"
-ANYWHERE = {"errors", "cache", "identity", "recipes", "kinds"}
+ANYWHERE = {"errors", "cache", "identity", "readings", "recipes", "labelled", "kinds"}
 HEAVY = {"torch", "pytorch_lightning", "transformers", "pandas", "wandb", "hydra", "omegaconf", "ray", "sklearn", "datasets", "matplotlib"}
 
 # Room → rooms of bakeoff it may import, and heavy packages it may import.
 MAY: dict[str, tuple[set[str], set[str]]] = {
     "identity": (set(), set()),
+    "readings": ({"identity"}, set()),
     "recipes": ({"identity"}, set()),
-    "kinds": ({"identity", "recipes"}, set()),
+    "labelled": ({"identity"}, set()),
+    "kinds": ({"identity", "readings", "recipes"}, set()),
     "fits": ({"kinds", "spec"}, set()),
-    "spec": ({"fits", "identity", "kinds", "recipes"}, set()),
+    "spec": ({"fits", "identity", "kinds", "labelled", "readings", "recipes"}, set()),
     "errors": (set(), set()),
     "cache": (set(), set()),
     "convert": ({"spec"}, set()),
@@ -47,7 +49,9 @@ FREE = {"bake", "bake_latency", "cli", "commands"}
 """They may use every room."""
 WITHOUT_PACKAGES = {
     "identity",
+    "readings",
     "recipes",
+    "labelled",
     "kinds",
     "fits",
     "spec",

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from bakeoff.identity import display, hashed, neutral
-from bakeoff.recipes import Distillation, EncoderSize, LongDoc, Precision, Training
+from bakeoff.readings import LongDoc
+from bakeoff.recipes import Distillation, EncoderSize, Precision, Training
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,32 +1,11 @@
-"""What several kinds of Model share: how a document is read, how a network is fitted and distilled, an encoder's numbers."""
+"""What several kinds of Model share: how a network is fitted and distilled, an encoder's numbers."""
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Literal
 
 from bakeoff.identity import hashed
 
 Precision = Literal["float32", "bfloat16"]
-
-
-@dataclass(frozen=True, kw_only=True)
-class LongDoc:
-    """How a document longer than the model's window is read, and how many tokens of it at most."""
-
-    recipe: ClassVar[int] = 1
-    strategy: Literal["full", "head"] = hashed()
-    max_tokens: int | None = hashed()
-    """Tokens read a document, the model's special tokens included; null is no limit."""
-
-    def __post_init__(self) -> None:
-        if self.strategy == "full" and self.max_tokens is not None:
-            raise ValueError(f"longdoc.max_tokens={self.max_tokens} needs longdoc=head: full reads the whole document")
-        if self.strategy == "head" and (self.max_tokens is None or self.max_tokens < 3):
-            raise ValueError(f"longdoc.max_tokens={self.max_tokens} should be at least 3 (one token between two special ones)")
-
-    @property
-    def label(self) -> str:
-        """Short name for tables: `full`, `head-256`."""
-        return self.strategy if self.max_tokens is None else f"{self.strategy}-{self.max_tokens}"
 
 
 @dataclass(frozen=True, kw_only=True)

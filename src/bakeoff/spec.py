@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from bakeoff import fits
-from bakeoff.identity import display, hashed, neutral
 from bakeoff.identity import hash_identity as hash_identity
+from bakeoff.identity import hashed, neutral
 from bakeoff.identity import identity as identity
 from bakeoff.identity import is_run_id as is_run_id
 from bakeoff.identity import to_plain as to_plain
@@ -28,111 +28,16 @@ from bakeoff.kinds import Pretrained as Pretrained
 from bakeoff.kinds import Scratch as Scratch
 from bakeoff.kinds import Tfidf as Tfidf
 from bakeoff.kinds import ZeroShot as ZeroShot
+from bakeoff.labelled import FOLDS as FOLDS
+from bakeoff.labelled import Budget as Budget
+from bakeoff.labelled import Dataset as Dataset
+from bakeoff.labelled import Needle as Needle
+from bakeoff.readings import CUTS as CUTS
+from bakeoff.readings import LongDoc as LongDoc
 from bakeoff.recipes import Distillation as Distillation
 from bakeoff.recipes import EncoderSize as EncoderSize
-from bakeoff.recipes import LongDoc as LongDoc
 from bakeoff.recipes import Precision as Precision
 from bakeoff.recipes import Training as Training
-
-FOLDS = 5
-
-
-@dataclass(frozen=True, kw_only=True)
-class Dataset:
-    """Texts with labels at a pinned revision, split into a train pool and a test set."""
-
-    recipe: ClassVar[int] = 1
-    name: str = display()
-    description: str = display()
-    family: str = display()
-    """Datasets made of the same texts share a family; one is never independent evidence beside another."""
-    redistributable: bool = display()
-    """Whether texts may appear on pages and in Weights & Biases."""
-    metric: Literal["auto", "accuracy", "macro_f1"] = display()
-    """The primary metric; auto is accuracy up to a class ratio of 3:1, otherwise macro-F1."""
-    asset: str | None = display()
-    path: str | None = display()
-    test_path: str | None = display()
-    format: Literal["csv", "tsv", "jsonl", "folder", "orange", "movie", "hub"] = hashed()
-    fingerprint: str = hashed()
-    """SHA-256 of the bytes behind the texts; `config` fills it in."""
-    text: str | None = hashed()
-    label: str | None = hashed()
-    group: str | None = hashed()
-    encoding: str = hashed()
-    label_map: dict[str, str] = hashed()
-    split: Literal["official", "fold", "held_out_rows"] = hashed()
-    fold: int | None = hashed()
-    held_out_rows: int | None = hashed()
-    text_pair: str | None = neutral(None)
-    """Column of the second text of a pair; null where a row is one text."""
-    label_descriptions: dict[str, str] = display({})
-    """Class → what it means in words, for models that read no label; they carry it in their own identity."""
-    hub: str | None = display(None)
-    """Name on the data hub; its revision and the rest below are in `fingerprint`."""
-    hub_config: str | None = display(None)
-    hub_pool: str | None = display(None)
-    """Name of the split that is the train pool."""
-    hub_test: str | None = display(None)
-    revision: str | None = display(None)
-    """Commit on the hub, 40 hex digits."""
-
-    def __post_init__(self) -> None:
-        if self.asset is not None:
-            for name in ("path", "test_path", "text", "label", "group"):
-                if getattr(self, name) is not None:
-                    raise ValueError(f"dataset.{name} means nothing to the starter dataset {self.asset}: use dataset=csv or dataset=folder")
-        if self.format == "folder" and (self.text or self.label):
-            raise ValueError("dataset.text and dataset.label mean nothing to dataset=folder, whose labels are the names of its folders")
-        if self.text_pair is not None and (self.format not in ("csv", "tsv", "jsonl", "hub") or self.text_pair == self.text):
-            raise ValueError(
-                f"dataset.text_pair={self.text_pair} should name a second column of a table, but dataset.text={self.text} "
-                f"and dataset.format={self.format}"
-            )
-        if (self.format == "hub") != (self.hub is not None) or (self.hub is not None and (self.path or self.asset or not self.hub_pool)):
-            raise ValueError(
-                f"dataset.hub={self.hub} goes with dataset.format=hub and dataset.hub_pool, the split to train on, and without dataset.path"
-            )
-        needs_columns = self.format in ("csv", "tsv", "jsonl", "hub")
-        if needs_columns and not (self.text and self.label):
-            missing = "text" if not self.text else "label"
-            raise ValueError(f"dataset.{missing} is empty: name the column that holds the {missing}")
-        if self.split == "fold" and (self.fold is None or not 0 <= self.fold < FOLDS):
-            raise ValueError(f"dataset.fold={self.fold} should be a number from 0 to {FOLDS - 1} when dataset.split=fold")
-        if self.split != "fold" and self.fold is not None:
-            raise ValueError(f"dataset.fold={self.fold} needs dataset.split=fold, but dataset.split={self.split}")
-        if self.split == "held_out_rows" and (self.held_out_rows is None or self.held_out_rows < 1):
-            raise ValueError(f"dataset.held_out_rows={self.held_out_rows} should be at least 1 when dataset.split=held_out_rows")
-        if self.split != "held_out_rows" and self.held_out_rows is not None:
-            raise ValueError(
-                f"dataset.held_out_rows={self.held_out_rows} needs dataset.split=held_out_rows, but dataset.split={self.split}"
-            )
-        given, key = (self.test_path, "test_path=FILE") if self.hub is None else (self.hub_test, "hub_test=SPLIT")
-        if self.split == "official" and self.asset is None and given is None:
-            raise ValueError(f"dataset.split=official needs dataset.{key} with the official test rows")
-        if self.split != "official" and given is not None:
-            raise ValueError(f"dataset.{key.partition('=')[0]} needs dataset.split=official, but dataset.split={self.split}")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Budget:
-    """How many labels may be spent, validation included, and which draw of them."""
-
-    recipe: ClassVar[int] = 1
-    labels: int | Literal["all"] = hashed()
-    draw: int = hashed()
-    order: Literal["stratified", "random"] = hashed()
-    unlabelled: Literal["none", "pool", "file"] = hashed()
-    """What unlabelled text may feed vocabulary, IDF, masked-LM and distillation: nothing, the unlabelled rest of the train
-    pool, or the lines of `unlabelled_path`."""
-    unlabelled_path: str | None = display(None)
-    unlabelled_fingerprint: str | None = neutral(None)
-
-    def __post_init__(self) -> None:
-        if isinstance(self.labels, int) and self.labels < 0:
-            raise ValueError(f"budget.labels={self.labels} should be 0 or more, or all")
-        if (self.unlabelled == "file") != (self.unlabelled_path is not None):
-            raise ValueError(f"budget.unlabelled_path={self.unlabelled_path} goes with budget.unlabelled=file: set both or neither")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -163,8 +68,8 @@ class Latency:
     """single: one document a call; offline: the throughput of the best batch."""
     batch_size: int | None = hashed()
     """Documents a call; null in the offline scenario searches for the best."""
-    lengths: Literal["dataset", "grid"] = hashed()
-    """The test documents at their own lengths, or generated ones at 8 to 4,096 tokens."""
+    lengths: Literal["dataset", "grid", "long_grid"] = hashed()
+    """The test documents at their own lengths, or generated ones: 8 to 4,096 tokens, or 512 to 32,768 for readings without a limit."""
     weights: Literal["untrained", "trained"] = hashed()
     """untrained: only the architecture is timed, so training fields, budget, draw and seed are no part of the question."""
     reference: Literal["bilstm"] = hashed()
