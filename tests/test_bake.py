@@ -87,6 +87,14 @@ def test_a_record_says_what_the_run_saw(pool: Path, test: Path, tiny: dict[str, 
         assert facts.subset_hashes[name] == hashlib.sha256("\n".join(sorted(ids)).encode()).hexdigest()
     assert facts.length_tokens == {"p50": 10.0, "p90": 10.0, "p95": 10.0, "p99": 10.0, "max": 10.0}
     assert facts.truncated_fraction == 1.0
+    assert (facts.read_fraction, facts.processed_tokens_mean, facts.visible_fraction) == (0.8, 8.0, None)
+    quality = baked.record.quality
+    assert {name: (each.n, each.read_fraction) for name, each in quality.items()} == {
+        "test": (60, 0.8),
+        "test_to_512": (60, 0.8),
+        "validation": (64, None),
+    }
+    assert parquet.read_table(baked.folder / "predictions.parquet")["length_tokens"].to_pylist() == [10] * 60
     assert {finding.code: finding.count for finding in facts.audit} == {"truncated": 60}
 
     training = baked.record.training
@@ -521,7 +529,8 @@ def test_a_reading_above_the_checkpoints_limit_is_refused_before_anything_starts
     with pytest.raises(NotApplicable) as refused:
         checks.check(above.run)
     assert str(refused.value) == (
-        "longdoc.max_tokens=65 is above the 64 tokens that pretrained can read: use longdoc=head with longdoc.max_tokens=64 or less"
+        "longdoc.max_tokens=65 is above the 64 tokens that pretrained can read: use longdoc=head with longdoc.max_tokens=64 or less, "
+        "or longdoc=windows for whole documents"
     )
     assert list(default_root().iterdir()) == []
 
@@ -549,7 +558,7 @@ def test_a_full_disk_fails_the_run_loudly_and_leaves_earlier_records(
     def full(*_: object, **__: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(baking.pq, "write_table", full)
+    monkeypatch.setattr(parquet, "write_table", full)
     outcome = bake_runs([done.run, job.run], job.machine, store, executor="inprocess")
     assert outcome.failed == {job.run.run_id: "OSError: No space left on device"}
     assert outcome.present == (done.run.run_id,)
@@ -562,7 +571,7 @@ def test_a_full_disk_fails_the_run_loudly_and_leaves_earlier_records(
 
 def test_predictions_hold_no_text(small: list[str], tiny: dict[str, list[str]]) -> None:
     schema = parquet.read_schema(bake(compose(*small, *tiny["tfidf"])).folder / "predictions.parquet")
-    assert schema.names == ["row_id", "label", "predicted", "probabilities", "contaminated", "group"]
+    assert schema.names == ["row_id", "label", "predicted", "probabilities", "contaminated", "group", "length_tokens"]
     assert [schema.field(name).type for name in ("row_id", "label", "predicted")] == [pa.string(), pa.int32(), pa.int32()]
 
 

@@ -185,7 +185,8 @@ def test_what_only_the_data_can_tell_is_told_before_anything_starts(bakeoff: Com
         "dataset.text=txt is no column of pool.csv; did you mean text? There are label, text"
     )
     assert one_sentence(bakeoff("run", *table, *TINY["pretrained"], toy, "longdoc.max_tokens=65")) == (
-        "longdoc.max_tokens=65 is above the 64 tokens that pretrained can read: use longdoc=head with longdoc.max_tokens=64 or less"
+        "longdoc.max_tokens=65 is above the 64 tokens that pretrained can read: use longdoc=head with longdoc.max_tokens=64 or less, "
+        "or longdoc=windows for whole documents"
     )
     assert one_sentence(bakeoff("run", "-m", *table, "model=majority", "budget.labels=5,25")).startswith("budget.labels=25 is more than")
     assert one_sentence(bakeoff("run", *table, "model=majority", "machine.device=cuda")) == (
@@ -351,7 +352,7 @@ def test_failures_are_named_the_rest_is_recorded_and_only_they_are_tried_again(
     again = bakeoff("sweep", str(file), *table, *broken, "--executor", "inprocess", "--rebake", "failed")
     assert again.code == 1
     assert {failure["attempt"] for failure in Store(default_root()).failures()} == {2}
-    page = bakeoff("report", str(file), *table, *broken)
+    page = bakeoff("report", str(file), *table, *broken, "--allow-dirty")
     assert page.code == 0
     assert failures[0]["type"] in Path(page.last).read_text()
 
@@ -528,7 +529,7 @@ def test_no_text_leaves_the_data_and_its_cache(here: Path, tmp_path: Path, broke
     }
     ask = [each for each in on_table(pool, test) if each != "machine.wandb=disabled"]
     file = sweep_file(here, {"model": ["good", "tfidf", "broken", "majority"], "longdoc.max_tokens": [32]})
-    said = [real(here, "sweep", str(file), *ask, **environment), real(here, "report", str(file), *ask, **environment)]
+    said = [real(here, "sweep", str(file), *ask, **environment), real(here, "report", str(file), *ask, "--allow-dirty", **environment)]
     said += [real(here, "records", "--format", form) for form in ("json", "table")]
     assert [done.code for done in said] == [1, 0, 0, 0]
     assert "RuntimeError: message withheld" in said[0].err

@@ -1,6 +1,7 @@
 """Every configuration file composes, what is left open is resolved, and every mistake is one sentence."""
 
 import copy
+import dataclasses
 import functools
 import itertools
 import os
@@ -33,6 +34,7 @@ BESIDE = {
 }
 """What a file is composed with, where it goes with no tfidf or no quality."""
 HEAD, FULL = LongDoc(strategy="head", max_tokens=256), LongDoc(strategy="full", max_tokens=None)
+WINDOWS = LongDoc(strategy="windows", max_tokens=None, window_tokens=256, overlap_tokens=64, pool="mean_logits", trained_windows=32)
 
 
 @pytest.fixture
@@ -57,13 +59,24 @@ def loaded(file: Path, *overrides: str) -> Sweep:
 
 
 @pytest.fixture(scope="session")
-def own_data(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """What the command line adds to a sweep over a table of one's own."""
-    return f"dataset.path={quoted(str(write_csv(tmp_path_factory.mktemp('data') / 'own.csv', rows(30))))}"
+def own_data(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[str, ...]]:
+    """Sweep file → what the command line adds, where it asks about data of one's own."""
+    folder = tmp_path_factory.mktemp("data")
+    for label, fold in itertools.product(("neg", "pos"), range(10)):
+        (folder / "reviews" / label).mkdir(parents=True, exist_ok=True)
+        (folder / "reviews" / label / f"cv{fold}00.txt").write_text(f"a {label} one of fold {fold}")
+    train, test, table = (write_csv(folder / name, rows(30)) for name in ("train.jsonl", "test.jsonl", "own.csv"))
+    reviews, novels, own = (f"dataset.path={quoted(str(path))}" for path in (folder / "reviews", train, table))
+    return {
+        "published_mr.yaml": (own,),
+        "long_documents.yaml": (reviews,),
+        "long_documents_whole.yaml": (reviews,),
+        "long_novels.yaml": (novels, f"dataset.test_path={quoted(str(test))}"),
+    }
 
 
-def added(file: Path, own_data: str) -> tuple[str, ...]:
-    return (own_data,) if file.name == "published_mr.yaml" else ()
+def added(file: Path, own_data: dict[str, tuple[str, ...]]) -> tuple[str, ...]:
+    return own_data.get(file.name, ())
 
 
 def run(*overrides: str) -> object:
@@ -93,7 +106,10 @@ def test_every_configuration_composes(file: Path, tmp_path: Path, table: list[st
     overrides = [f"{group}={name}", *BESIDE.get((group, name), [])]
     if (group, name) == ("dataset", "csv"):
         overrides = table
-    elif (group, name) == ("dataset", "folder"):
+    elif (group, name) == ("dataset", "novel_chapters"):
+        path, test = (write_csv(tmp_path / f"{name}.jsonl", rows(3)) for name in ("train", "test"))
+        overrides += [f"dataset.path={quoted(str(path))}", f"dataset.test_path={quoted(str(test))}"]
+    elif (group, name) in (("dataset", "folder"), ("dataset", "movie_reviews")):
         for label in ("good", "bad"):
             (tmp_path / "reviews" / label).mkdir(parents=True)
             (tmp_path / "reviews" / label / "1.txt").write_text(f"a {label} one")
@@ -102,7 +118,7 @@ def test_every_configuration_composes(file: Path, tmp_path: Path, table: list[st
         overrides += [f"dataset.revision={'0' * 40}", "dataset.hub=owner/hub", "dataset.text=t", "dataset.label=l"]
         with pytest.raises(DataError, match=r"is on the hub and needs its commit: set dataset.revision=<40 hex digits>"):
             Composer().job([overrides[0], *overrides[2:]])
-    elif group == "longdoc" and name.startswith("head"):
+    elif group == "longdoc" and name not in ("default", "full"):
         overrides.append("model=pretrained")
     elif group == "model" and name in ("zero_shot", "off_the_shelf", "predictions"):
         (tmp_path / "answers.csv").write_text("row_id,label\n")
@@ -127,7 +143,7 @@ def test_every_file_is_short_and_has_values_only() -> None:
 
 
 @pytest.mark.parametrize("file", SWEEPS, ids=lambda file: file.name)
-def test_every_sweep_loads_and_is_flat(file: Path, own_data: str) -> None:
+def test_every_sweep_loads_and_is_flat(file: Path, own_data: dict[str, tuple[str, ...]]) -> None:
     sweep = loaded(file, *added(file, own_data))
     plain = yaml.safe_load(file.read_text())
     assert sweep.name == plain["name"] == file.stem
@@ -141,7 +157,7 @@ def test_every_sweep_loads_and_is_flat(file: Path, own_data: str) -> None:
 
 
 @pytest.mark.parametrize("file", SWEEPS, ids=lambda file: file.name)
-def test_every_sweep_is_one_of_weights_and_biases_too(file: Path, own_data: str) -> None:
+def test_every_sweep_is_one_of_weights_and_biases_too(file: Path, own_data: dict[str, tuple[str, ...]]) -> None:
     """What a W&B agent would call composes to the very Runs that `bakeoff sweep` bakes."""
     from wandb.sdk.launch.sweeps.utils import create_sweep_command, create_sweep_command_args
 
@@ -243,6 +259,15 @@ def test_every_model_that_is_trained_may_be_tuned() -> None:
         (["model=pretrained", "longdoc=head", "longdoc.max_tokens=9"], LongDoc(strategy="head", max_tokens=9)),
         (["model=pretrained", "longdoc.strategy=head"], HEAD),
         (["model=pretrained", "longdoc.strategy=full"], FULL),
+        (["model=pretrained", "longdoc=tail"], LongDoc(strategy="tail", max_tokens=256)),
+        (
+            ["model=pretrained", "longdoc=head_tail", "longdoc.head_share=0.25"],
+            LongDoc(strategy="head_tail", max_tokens=256, head_share=0.25),
+        ),
+        (["model=bilstm", "longdoc=select"], LongDoc(strategy="select", max_tokens=256, rank="tfidf")),
+        (["model=pretrained", "longdoc=windows"], WINDOWS),
+        (["model=bilstm", "longdoc=windows", "longdoc.max_tokens=900"], dataclasses.replace(WINDOWS, max_tokens=900)),
+        (["model=frozen", "longdoc=extended"], LongDoc(strategy="extended", max_tokens=4096, attention_window=256)),
     ],
 )
 def test_an_explicit_reading_wins_and_what_it_leaves_open_is_the_models_own(overrides: list[str], reading: LongDoc) -> None:
@@ -423,7 +448,18 @@ MISTAKES: list[tuple[list[str], type[BakeoffError], str]] = [
     (["budget=1000"], ConfigError, "budget=1000 is not available; the choices are default"),
     (["longdoc=full", "longdoc.max_tokens=12"], NotApplicable, "longdoc.max_tokens=12 needs longdoc=head: full reads the whole document"),
     (["longdoc.max_tokens=2"], NotApplicable, "longdoc.max_tokens=2 should be at least 3 (one token between two special ones)"),
-    (["longdoc.strategy=tail"], ConfigError, "longdoc.strategy=tail should be one of full, head"),
+    (
+        ["longdoc.strategy=first"],
+        ConfigError,
+        "longdoc.strategy=first should be one of full, head, tail, head_tail, middle, select, windows, extended",
+    ),
+    (["longdoc.strategy=tail"], NotApplicable, "longdoc.max_tokens is missing: longdoc=tail needs it"),
+    (
+        ["longdoc=windows", "model=pretrained", "longdoc.overlap_tokens=254"],
+        NotApplicable,
+        "longdoc.overlap_tokens=254 should be from 0 to 253, so that each window of longdoc.window_tokens=256 reads on beside two special "
+        "tokens",
+    ),
     (["seed=x"], ConfigError, "seed=x should be a whole number"),
     (["seed=1.5"], ConfigError, "seed=1.5 should be a whole number"),
     (["seed=true"], ConfigError, "seed=True should be a whole number"),
@@ -437,7 +473,7 @@ MISTAKES: list[tuple[list[str], type[BakeoffError], str]] = [
     (
         ["machine.keep=all"],
         UnknownSetting,
-        "machine.keep is not a setting; the settings here are machine.device, machine.keep_weights, "
+        "machine.keep is not a setting; the settings here are machine.device, machine.devices, machine.gpus, machine.keep_weights, "
         "machine.share_texts, machine.slots, machine.wandb, machine.wandb_project",
     ),
     (["dataset.fold=1"], NotApplicable, "dataset.fold=1 needs dataset.split=fold, but dataset.split=held_out_rows"),

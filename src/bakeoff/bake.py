@@ -13,19 +13,17 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
-import pyarrow as pa
-import pyarrow.parquet as pq
 import yaml
 
 from bakeoff import record as records
-from bakeoff.data import audit, budget, dataset, unlabelled
+from bakeoff.data import audit, budget, dataset, needle, unlabelled
+from bakeoff.data.answers import write_predictions
 from bakeoff.data.budget import Spent
-from bakeoff.data.dataset import Prepared, Rows
+from bakeoff.data.dataset import Prepared
 from bakeoff.data.unlabelled import Unlabelled
 from bakeoff.errors import ConfigError, DataError
 from bakeoff.identity import to_plain
-from bakeoff.probes import cost, quality, stated
+from bakeoff.probes import cost, quality, slices, stated
 from bakeoff.provenance import machine_facts
 from bakeoff.record import DataFacts, Diagnostic, Finding, Provenance, Record, Size, SplitQuality, TrainingFacts
 from bakeoff.runner.needs import MODEL
@@ -68,12 +66,14 @@ def bake(
         judged = on_validation(prepared, spent) if run.is_trial else prepared
         texts = unlabelled.read(run.budget, run.dataset, prepared, spent)
         needs = weights_of_needs(run, Store(folder.parent))
-        learned = learn(run, judged, spent, device=device, log=mirror.log, unlabelled=texts.documents, needs=needs)
+        learned = learn(
+            run, judged, spent, device=device, devices=machine.devices, log=mirror.log, unlabelled=texts.documents, needs=needs
+        )
         write_history(folder / "history.csv", learned.history)
         finite = learned.finite
         scores = score(run, judged, spent, learned) if finite else {}
         if finite and learned.test is not None and not run.is_trial:
-            write_predictions(folder / "predictions.parquet", prepared, learned.test)
+            write_predictions(folder / "predictions.parquet", prepared, learned.test, lengths_tokens=learned.lengths_tokens)
         answer = Record(
             schema_version=records.SCHEMA_VERSION,
             run_id=run.run_id,
@@ -107,7 +107,7 @@ def bake(
     except BaseException as error:
         mirror.fail(type(error).__name__)
         raise
-    mirror.finish(answer)
+    mirror.finish(answer, folder=folder, texts=dict(zip(prepared.test.row_ids, prepared.test.whole_texts, strict=True)))
     return answer
 
 
@@ -119,6 +119,8 @@ def choose_device(machine: Machine) -> tuple[Device, str | None]:
     if machine.device == "cuda" and not available:
         raise ConfigError("machine.device=cuda, but torch sees no GPU here; set machine.device=cpu or auto")
     device: Device = "cuda" if available and machine.device != "cpu" else "cpu"
+    if device == "cuda" and torch.cuda.device_count() < machine.devices:
+        raise ConfigError(f"machine.devices={machine.devices}, but this Run sees {torch.cuda.device_count()} GPU: set machine.devices=1")
     return device, torch.cuda.get_device_name() if device == "cuda" else None
 
 
@@ -129,7 +131,7 @@ def on_validation(prepared: Prepared, spent: Spent) -> Prepared:
 
 
 def score(run: Run, prepared: Prepared, spent: Spent, learned: Learned) -> dict[str, SplitQuality]:
-    """Quality of every split that has rows: test, test without contaminated rows, validation; of a trial validation alone."""
+    """Quality of every split and slice that has rows: those of the test set, validation; of a trial validation alone."""
     if learned.test is None:
         return {}
     pool, test, classes = prepared.pool, prepared.test, prepared.classes
@@ -137,12 +139,14 @@ def score(run: Run, prepared: Prepared, spent: Spent, learned: Learned) -> dict[
     known = learned.from_file is None or learned.from_file.has_probabilities
     if run.is_trial:
         return {"validation": quality.score(test.labels, learned.test, classes, fit_labels=fit_labels)}
-    scores = {"test": quality.score(test.labels, learned.test, classes, fit_labels=fit_labels, with_probabilities=known)}
-    clean = ~prepared.contaminated
-    if prepared.contaminated.any() and clean.any():
-        scores["test_uncontaminated"] = quality.score(
-            test.labels[clean], learned.test[clean], classes, fit_labels=fit_labels, with_probabilities=known
-        )
+    answered = slices.Answered(
+        labels=test.labels,
+        probabilities=learned.test,
+        contaminated=prepared.contaminated,
+        lengths_tokens=learned.lengths_tokens,
+        read_tokens=learned.read_tokens,
+    )
+    scores = slices.score(answered, classes, fit_labels=fit_labels, with_probabilities=known)
     if learned.validation is not None:
         labels = pool.labels[spent.validation]
         scores["validation"] = quality.score(labels, learned.validation, classes, fit_labels=fit_labels)
@@ -171,6 +175,11 @@ def data_facts(run: Run, prepared: Prepared, spent: Spent, learned: Learned, tex
             *(Finding(**dataclasses.asdict(finding)) for finding in findings),
             *(() if pretrains else unseen_classes(prepared, spent)),
             *repeated_texts(texts),
+        ),
+        read_fraction=slices.read_fraction(learned.lengths_tokens, learned.read_tokens),
+        processed_tokens_mean=slices.mean_tokens(learned.processed_tokens),
+        visible_fraction=needle.visible_fraction(
+            run.dataset.needle, prepared.test.texts if tested else (), run.longdoc, learned.lengths_tokens
         ),
     )
 
@@ -260,27 +269,6 @@ def keep_best(answer: Record, store: Store, needed: frozenset[str]) -> None:
     for each in rivals:
         if each is not best and each.run_id not in needed:
             shutil.rmtree(store.folder(each.run_id) / MODEL, ignore_errors=True)
-
-
-def write_predictions(file: Path, prepared: Prepared, probabilities: npt.NDArray[np.float32]) -> None:
-    """One line a test row: id, label and prediction as class indices, probabilities, group; equal answers, equal bytes."""
-    columns = {
-        "row_id": pa.array(prepared.test.row_ids, pa.string()),
-        "label": pa.array(prepared.test.labels, pa.int32()),
-        "predicted": pa.array(probabilities.argmax(axis=1), pa.int32()),
-        "probabilities": pa.array(list(probabilities), pa.list_(pa.float32())),
-        "contaminated": pa.array(prepared.contaminated, pa.bool_()),
-        "group": pa.array(group_numbers(prepared.test), pa.int32()),
-    }
-    pq.write_table(pa.table(columns), file, compression="zstd")
-
-
-def group_numbers(rows: Rows) -> list[int | None]:
-    """A number for each row's group, by sorted name; null without groups."""
-    if rows.groups is None:
-        return [None] * len(rows)
-    numbers = {name: number for number, name in enumerate(sorted(set(rows.groups)))}
-    return [numbers[name] for name in rows.groups]
 
 
 def write_history(file: Path, history: Sequence[dict[str, float | int | None]]) -> None:

@@ -11,6 +11,7 @@ import yaml
 
 from bakeoff import record as records
 from bakeoff.data import audit, budget, dataset
+from bakeoff.data.answers import write_predictions
 from bakeoff.data.dataset import Prepared
 from bakeoff.errors import NotApplicable
 from bakeoff.probes import facts, latency, session, warmup
@@ -173,8 +174,6 @@ def _candidates(runs: dict[str, Run], prepared: Prepared, folder_of: FolderOf) -
 
 
 def _record(run: Run, measured: Measured, held: _Held, folder_of: FolderOf) -> Record:
-    from bakeoff.bake import write_predictions
-
     probe, prepared = probe_of(run), held.prepared
     assert measured.lengths_tokens is not None
     lengths = measured.lengths_tokens

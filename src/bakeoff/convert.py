@@ -6,6 +6,7 @@ the value and what would be right.
 
 import dataclasses
 import difflib
+import functools
 import math
 import types
 import typing
@@ -13,7 +14,7 @@ from collections.abc import Mapping
 from typing import Any, Literal, TypeVar, Union
 
 from bakeoff.errors import ConfigError, NotApplicable, UnknownSetting
-from bakeoff.spec import MODEL_KINDS, PROBE_KINDS, Model, Probe, Run
+from bakeoff.spec import MODEL_KINDS, PROBE_KINDS, Dataset, LongDoc, Model, Probe, Run
 
 T = TypeVar("T")
 
@@ -26,21 +27,39 @@ def build(cls: type[T], values: Mapping[str, Any], where: str = "") -> T:
     """
     if not isinstance(values, Mapping):
         raise ConfigError(f"{where or cls.__name__}={values!r} should be a group of settings")
-    fields = {field.name: field for field in dataclasses.fields(cls)}  # type: ignore[arg-type]
-    hints = typing.get_type_hints(cls)
+    fields = _fields(cls)
     for key in values:
         if key not in fields and key != "kind":
             raise UnknownSetting(unknown_key(_join(where, str(key)), [_join(where, name) for name in fields]))
     arguments = {}
-    for name, field in fields.items():
+    for name, (hint, required) in fields.items():
         if name in values:
-            arguments[name] = _value(hints[name], values[name], _join(where, name))
-        elif field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING:
+            value = values[name]
+            # Most values are of the one plain type that is asked for; a record has hundreds.
+            plain = type(value) is hint and (hint is not float or math.isfinite(value))
+            arguments[name] = value if plain else _value(hint, value, _join(where, name))
+        elif required:
             raise ConfigError(f"{_join(where, name)} is missing: set it, for example in the YAML of {where or cls.__name__}")
     try:
         return cls(**arguments)
     except ValueError as refused:
         raise NotApplicable(str(refused)) from None
+
+
+@functools.cache
+def _fields(cls: type) -> dict[str, tuple[Any, bool]]:
+    """Name of each field of a dataclass → its type, and whether it must be given."""
+    hints = typing.get_type_hints(cls)
+    absent = dataclasses.MISSING
+    return {
+        field.name: (hints[field.name], field.default is absent and field.default_factory is absent) for field in dataclasses.fields(cls)
+    }
+
+
+@functools.cache
+def _parts(hint: Any) -> tuple[Any, tuple[Any, ...], bool]:
+    """A type's origin and arguments, and whether it is a dataclass."""
+    return typing.get_origin(hint), typing.get_args(hint), dataclasses.is_dataclass(hint)
 
 
 def build_run(values: Mapping[str, Any]) -> Run:
@@ -51,8 +70,27 @@ def build_run(values: Mapping[str, Any]) -> Run:
             try:
                 needs[part] = build(Run, section)
             except ConfigError as reason:
-                raise type(reason)(f"model.{part}={values['model'].get(part)} cannot be made here: {reason}") from None
+                model = values["model"]
+                named = model.get(part) if isinstance(model, Mapping) else getattr(model, part)
+                raise type(reason)(f"model.{part}={named} cannot be made here: {reason}") from None
     return build(Run, {**values, **needs})
+
+
+def build_again(values: Mapping[str, Any]) -> Run:
+    """As `build_run`, for thousands of Runs that share most nouns: one seen before is not built, and so checked, twice."""
+    nouns = {part: _noun(cls, values[part], part) for part, cls in _SHARED.items() if isinstance(values.get(part), Mapping)}
+    return build_run({**values, **nouns})
+
+
+_SHARED: dict[str, Any] = {"dataset": Dataset, "model": Model, "longdoc": LongDoc, "probe": Probe}
+_BUILT: dict[tuple[str, str], Any] = {}
+
+
+def _noun(hint: Any, values: Mapping[str, Any], where: str) -> Any:
+    key = (where, repr(values))
+    if key not in _BUILT:
+        _BUILT[key] = _value(hint, values, where)
+    return _BUILT[key]
 
 
 def unknown_key(key: str, known: list[str]) -> str:
@@ -70,28 +108,30 @@ def _join(where: str, name: str) -> str:
 def _value(hint: Any, value: Any, where: str) -> Any:
     if hint in (Model, Probe):
         return _of_kind(MODEL_KINDS if hint == Model else PROBE_KINDS, value, where)
-    origin = typing.get_origin(hint)
+    origin, arguments, is_noun = _parts(hint)
     if origin in (Union, types.UnionType):
-        return _one_of(typing.get_args(hint), value, where)
+        return _one_of(arguments, value, where)
     if origin is Literal:
-        if value in typing.get_args(hint):
+        if value in arguments:
             return value
-        raise ConfigError(f"{where}={value} should be one of {', '.join(map(str, typing.get_args(hint)))}")
-    if dataclasses.is_dataclass(hint):
+        raise ConfigError(f"{where}={value} should be one of {', '.join(map(str, arguments))}")
+    if is_noun:
         return value if isinstance(value, typing.cast(type, hint)) else build(typing.cast(type, hint), value, where)
     if origin is tuple:
         if not isinstance(value, list | tuple):
             raise ConfigError(f"{where}={value} should be a list")
-        return tuple(_value(typing.get_args(hint)[0], item, f"{where}[{i}]") for i, item in enumerate(value))
+        return tuple(_value(arguments[0], item, f"{where}[{i}]") for i, item in enumerate(value))
     if origin is dict:
         if not isinstance(value, Mapping):
             raise ConfigError(f"{where}={value} should be a mapping")
-        key_hint, item_hint = typing.get_args(hint)
+        key_hint, item_hint = arguments
         return {_value(key_hint, key, where): _value(item_hint, item, f"{where}.{key}") for key, item in value.items()}
     return _scalar(hint, value, where)
 
 
 def _of_kind(kinds: Mapping[str, type], value: Any, where: str) -> Any:
+    if isinstance(value, tuple(kinds.values())):
+        return value
     if not isinstance(value, Mapping) or value.get("kind") not in kinds:
         kind = value.get("kind") if isinstance(value, Mapping) else value
         raise ConfigError(f"{where}.kind={kind} should be one of {', '.join(sorted(kinds))}")
@@ -101,6 +141,8 @@ def _of_kind(kinds: Mapping[str, type], value: Any, where: str) -> Any:
 def _one_of(hints: tuple[Any, ...], value: Any, where: str) -> Any:
     if value is None and type(None) in hints:
         return None
+    if type(value) in hints and type(value) in (str, int, bool):
+        return value
     for hint in hints:
         if hint is type(None):
             continue

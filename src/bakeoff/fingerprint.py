@@ -135,6 +135,12 @@ def of_hub_dataset(hub: str, *, config: str | None, revision: str | None, pool: 
     return of_hashes({f"hub/{hub}": revision} | {key: name for key, name in (("config", config), ("pool", pool), ("test", test)) if name})
 
 
+def of_generated(parameters: Mapping[str, object]) -> str:
+    """The fingerprint of generated data: its parameters and `recipe`; whole numbers count alike however they are written."""
+    plain = {key: int(value) if isinstance(value, float) and value.is_integer() else value for key, value in parameters.items()}
+    return hashlib.sha256(json.dumps({"generated": plain}, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+
 def of_checkpoint(checkpoint: str, revision: str | None, cache: Path | None = None) -> str:
     """The fingerprint of a checkpoint: its pins, its folder's bytes, or its 40-digit hub revision."""
     if checkpoint in CHECKPOINTS:

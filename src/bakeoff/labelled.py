@@ -119,7 +119,7 @@ class Dataset:
                 f"dataset.held_out_rows={self.held_out_rows} needs dataset.split=held_out_rows, but dataset.split={self.split}"
             )
         given, key = (self.test_path, "test_path=FILE") if self.hub is None else (self.hub_test, "hub_test=SPLIT")
-        if self.split == "official" and self.asset is None and given is None:
+        if self.split == "official" and self.asset is None and self.needle is None and given is None:
             raise ValueError(f"dataset.split=official needs dataset.{key} with the official test rows")
         if self.split != "official" and given is not None:
             raise ValueError(f"dataset.{key.partition('=')[0]} needs dataset.split=official, but dataset.split={self.split}")
@@ -132,6 +132,11 @@ class Dataset:
     def _check_patterns(self) -> None:
         if (self.format == "needle") != (self.needle is not None):
             raise ValueError("dataset.needle goes with dataset.format=needle: use dataset=needle")
+        if self.needle is not None and (self.split != "official" or self.path or self.test_path or self.group):
+            raise ValueError("dataset=needle makes its own pool and test rows: leave dataset.split=official, without a path or a group")
+        if self.brings_folds and (self.test_path or self.hub_test):
+            key = "hub_test" if self.hub_test else "test_path"
+            raise ValueError(f"dataset.{key} means nothing to data with folds of its own, which hold the test rows: leave one of them out")
         if self.brings_folds and self.split != "fold":
             raise ValueError(f"dataset.fold_column and dataset.fold_pattern need dataset.split=fold, but dataset.split={self.split}")
         if self.fold_column is not None and self.format not in ("csv", "tsv", "jsonl", "hub"):

@@ -36,7 +36,7 @@ class Training:
 class EncoderSize:
     """The numbers of an encoder, from which it is timed at its true size without any checkpoint."""
 
-    family: Literal["bert", "distilbert", "longformer", "modernbert", "roberta"] = hashed()
+    family: Literal["bert", "big_bird", "distilbert", "longformer", "modernbert", "roberta"] = hashed()
     layers: int = hashed()
     width: int = hashed()
     heads: int = hashed()

@@ -20,6 +20,14 @@ SCHEMA_VERSION = 1
 MACRO_MIN_ROWS = 10
 """Macro-F1 averages over classes with at least this many rows."""
 
+LENGTH_SLICES: dict[str, tuple[int, int | None]] = {
+    "test_to_512": (0, 512),
+    "test_513_to_1024": (513, 1024),
+    "test_1025_to_2048": (1025, 2048),
+    "test_over_2048": (2049, None),
+}
+"""Key of `Record.quality` → the least and most tokens of its documents, whole and in the model's own, special ones included."""
+
 PATHS = ("path", "test_path", "checkpoint", "vectors", "unlabelled_path")
 """Fields of a Run's nouns that may name folders."""
 
@@ -68,6 +76,13 @@ class DataFacts:
     length_tokens: dict[str, float]
     """Percentiles p50, p90, p95, p99 and max of test document lengths, in the model's own tokens."""
     audit: tuple[Finding, ...]
+    read_fraction: float | None = None
+    """Tokens read of all test documents ÷ tokens there; null where nothing is tokenised, and in records from before."""
+    processed_tokens_mean: float | None = None
+    """Tokens that a test document sends through the model; windows read their overlaps and special tokens again."""
+    visible_fraction: float | None = None
+    """Of generated needle documents: the share of test rows whose two telling words the reader has in one look. An ideal reader
+    is right about these and at chance about the others."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,6 +140,8 @@ class SplitQuality:
     collapsed: bool
     """One class was predicted for every row."""
     classes: dict[str, ClassQuality]
+    read_fraction: float | None = None
+    """Tokens read ÷ tokens there, over these rows; null where it is not known."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -149,7 +166,7 @@ class Provenance:
 
 @dataclass(frozen=True, kw_only=True)
 class Record:
-    """The answer to one Run. `quality` is keyed by split or slice (`test`, `test_uncontaminated`, `validation`).
+    """The answer to one Run. `quality` is keyed by split or slice (`test`, `test_uncontaminated`, LENGTH_SLICES, `validation`).
 
     A latency Run has quality only where its engine changes the predictions of trained weights.
     """
@@ -183,7 +200,8 @@ def from_json(text: str) -> Record:
     plain = json.loads(text)
     if not isinstance(plain, dict) or plain.get("schema_version") != SCHEMA_VERSION:
         raise BakeoffError(f"not a record of schema version {SCHEMA_VERSION}")
-    record = convert.build(Record, plain)
+    run = convert.build_again(plain["run"]) if isinstance(plain.get("run"), dict) else plain.get("run")
+    record = convert.build(Record, {**plain, "run": run})
     if record.run.run_id != record.run_id:
         raise BakeoffError(f"record {record.run_id} holds a Run whose id is {record.run.run_id}; bake it again")
     return record

@@ -8,6 +8,7 @@ from typing import Any
 from bakeoff import fingerprint
 from bakeoff.cache import cache_root
 from bakeoff.errors import ConfigError, DataError, NotApplicable
+from bakeoff.labelled import Needle
 from bakeoff.provenance import machine_line
 
 _HUB_NAMES = {"config": "hub_config", "revision": "revision", "pool": "hub_pool", "test": "hub_test"}
@@ -96,14 +97,15 @@ def _untrained(probe: Mapping[str, Any]) -> bool:
 
 
 def _longdoc(chosen: Mapping[str, Any], default: Any) -> dict[str, Any]:
-    """An explicit reading wins; what it leaves open is the model's own."""
-    strategy, most = chosen.get("strategy"), chosen.get("max_tokens")
-    own = default if isinstance(default, dict) else {}
-    if strategy is None:
-        strategy = "head" if most is not None and own.get("strategy") == "full" else own.get("strategy")
-    if most is None and strategy == own.get("strategy"):
-        most = own.get("max_tokens")
-    return {**chosen, "strategy": strategy, "max_tokens": most}
+    """An explicit reading wins; what it leaves open is the model's own. Tokens above all are no open question of windows."""
+    strategy, own = chosen.get("strategy"), default if isinstance(default, dict) else {}
+    if strategy is None and own.get("strategy") == "full" and chosen.get("max_tokens") is not None:
+        return {**chosen, "strategy": "head"}
+    if strategy == "windows" == own.get("strategy"):
+        return {**own, **chosen}
+    if strategy in (None, own.get("strategy")):
+        return {**chosen, **own, **{key: value for key, value in chosen.items() if value is not None}}
+    return dict(chosen)
 
 
 def _model(model: dict[str, Any], probe: Mapping[str, Any], dataset: Mapping[str, Any]) -> dict[str, Any]:
@@ -160,7 +162,9 @@ def _dataset(dataset: dict[str, Any]) -> dict[str, Any]:
         named = {key: None if dataset.get(name) is None else str(dataset[name]) for key, name in _HUB_NAMES.items()}
         found = fingerprint.of_hub_dataset(str(dataset["hub"]), **named)
         name = dataset.get("name") or str(dataset["hub"]).rpartition("/")[2]
-        dataset |= {"name": name, "family": dataset.get("family") or name}
+        dataset |= {"name": name, "family": dataset.get("family") or name} | _split(dataset, tested=dataset.get("hub_test") is not None)
+    elif dataset.get("format") == "needle":
+        found = fingerprint.of_generated({"recipe": Needle.recipe, **(dataset.get("needle") or {})})
     elif dataset.get("asset") is not None:
         found = fingerprint.of_dataset_asset(str(dataset["asset"]))
     else:
@@ -186,16 +190,22 @@ def _own_data(dataset: Mapping[str, Any]) -> dict[str, Any]:
         advice = "is a folder: use dataset=folder" if path.is_dir() else "should end in .csv, .tsv or .jsonl, or set dataset.format=csv"
         raise DataError(f"dataset.path={path.name} {advice}")
     name = dataset.get("name") or re.sub(r"[^\w.-]+", "_", path.stem)
-    rows, split, fold = dataset.get("held_out_rows"), dataset.get("split"), dataset.get("fold")
+    rows = dataset.get("held_out_rows")
     if rows is not None:
         raise ConfigError(
             f"dataset.held_out_rows={rows} is for data that never grows: rows added later would move old ones; use dataset.split=fold"
         )
+    split = _split(dataset, tested=paths["test_path"] is not None)
+    return chosen | {"format": form, "name": name, "family": dataset.get("family") or name} | split
+
+
+def _split(dataset: Mapping[str, Any], *, tested: bool) -> dict[str, Any]:
+    """The official test rows where the data has some and brings no folds, otherwise a fold: the first where none is chosen."""
+    brings_folds = dataset.get("fold_column") is not None or dataset.get("fold_pattern") is not None
+    split, fold = dataset.get("split"), dataset.get("fold")
     if split is None:
-        split = "official" if paths["test_path"] is not None else "fold"
-    if split == "fold" and fold is None:
-        fold = 0
-    return chosen | {"format": form, "name": name, "family": dataset.get("family") or name, "split": split, "fold": fold}
+        split = "official" if tested and not brings_folds else "fold"
+    return {"split": split, "fold": 0 if split == "fold" and fold is None else fold}
 
 
 def _refuse_other_bytes(key: str, pinned: Any, found: str, source: str) -> None:

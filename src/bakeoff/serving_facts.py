@@ -21,6 +21,10 @@ class GridPoint:
     p50_ms: float | None
     interval: Interval | None
     reason: str | None
+    peak_memory_mb: float | None = None
+    """Largest resident size of a process with this model alone while it answers one such document (of a GPU: of its memory)."""
+    tokens_processed: int | None = None
+    """Tokens that pass through the model for one such document: with windows, what overlaps counts each time."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,7 +107,7 @@ class LatencyFacts:
     """What was done otherwise than asked, or looks wrong, a sentence each."""
     cost: ServingCost
     grid: tuple[GridPoint, ...]
-    """One point a length for lengths=grid, shortest first; empty for the dataset's own lengths."""
+    """One point a length for lengths=grid or long_grid, shortest first; empty for the dataset's own lengths."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,6 +6,7 @@ identity of a Run is said in `identity.py`.
 
 import dataclasses
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar, Literal
 
 from bakeoff import fits
@@ -136,12 +137,12 @@ class Run:
         if refusal is not None:
             raise ValueError(refusal)
 
-    @property
+    @cached_property
     def run_id(self) -> str:
         """First 12 hex digits of the SHA-256 of this Run's identity."""
         return hash_identity(self._identity(self.probe))
 
-    @property
+    @cached_property
     def question_id(self) -> str:
         """`run_id` without the machine fingerprint; quality Runs carry none, so the two are equal."""
         blank = dataclasses.replace(self.probe, machine="") if isinstance(self.probe, Latency) else self.probe
@@ -199,7 +200,15 @@ class Machine:
     keep_weights: Literal["needed", "best", "all", "none"]
     share_texts: bool
     """Lets texts of a dataset that is not redistributable reach Weights & Biases, pages and error messages."""
+    gpus: tuple[int, ...] | None = None
+    """Which of the visible GPUs may be used, counted from 0; null is all of them."""
+    devices: int = 1
+    """GPUs (or processes of CPU threads) that train one Run together."""
 
     def __post_init__(self) -> None:
         if self.slots is not None and self.slots < 1:
             raise ValueError(f"machine.slots={self.slots} should be at least 1")
+        if self.gpus is not None and (not self.gpus or min(self.gpus) < 0 or len(set(self.gpus)) < len(self.gpus)):
+            raise ValueError(f"machine.gpus={list(self.gpus)} should name GPUs from 0 up, each once; null is all of them")
+        if self.devices < 1:
+            raise ValueError(f"machine.devices={self.devices} should be at least 1")

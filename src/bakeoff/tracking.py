@@ -8,10 +8,11 @@ import os
 import secrets
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
+from bakeoff.mirrored import Sheet, sheets
 from bakeoff.record import Record, without_folders
 from bakeoff.spec import Machine, Run, to_plain
 
@@ -30,8 +31,8 @@ _STEP = "step"
 class Mirror:
     """One W&B run of one Run; `start` makes it, `finish` or `fail` ends it."""
 
-    def __init__(self, wandb_run: Any | None, notify: Callable[[str], None]) -> None:
-        self._run, self._notify = wandb_run, notify
+    def __init__(self, wandb_run: Any | None, notify: Callable[[str], None], *, shares_texts: bool = False) -> None:
+        self._run, self._notify, self._shares_texts = wandb_run, notify, shares_texts
 
     @classmethod
     def start(cls, run: Run, *, machine: Machine, root: Path, group: str | None, notify: Callable[[str], None]) -> "Mirror":
@@ -46,8 +47,9 @@ class Mirror:
         folder = root / ".wandb"
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            online = _init_online(run, machine, folder, group, notify) if mode == "online" else None
-            return cls(online or _init(run, machine, folder, group, "offline"), notify)
+            named = _named(run, machine, group)
+            online = _init_online(named, folder, notify) if mode == "online" else None
+            return cls(online or _init(named, folder, "offline"), notify, shares_texts=machine.share_texts or run.dataset.redistributable)
         except ImportError:
             notify("W&B is not installed: Runs are recorded without it (pip install wandb, or set machine.wandb=disabled)")
         except Exception as error:
@@ -60,9 +62,49 @@ class Mirror:
         # So its step counts rows, and ours is a column, which `_init` makes the x axis.
         self._try(lambda run: run.log({_STEP: step, **metrics}))
 
-    def finish(self, record: Record) -> None:
-        """End with the record's numbers as summary."""
+    @classmethod
+    def start_report(cls, name: str, *, machine: Machine, root: Path, notify: Callable[[str], None]) -> "Mirror":
+        """Begin the W&B run of a report, which `finish_report` ends."""
+        mode = mode_of(machine)
+        if mode == "disabled":
+            return cls(None, notify)
+        folder = root / ".wandb"
+        named = {"project": machine.wandb_project, "name": f"report {name}"[:128], "job_type": "report", "config": {"report": name}}
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            online = _init_online(named, folder, notify) if mode == "online" else None
+            return cls(online or _init(named, folder, "offline"), notify)
+        except Exception as error:
+            notify(f"W&B could not start ({type(error).__name__}): the page is written without it")
+        return cls(None, notify)
+
+    def finish(self, record: Record, *, folder: Path | None = None, texts: Mapping[str, str] | None = None) -> None:
+        """End with the record's numbers as summary, and with the tables of the answers in its `folder`, where there are some.
+
+        `texts`, by row id, stay here unless the dataset is redistributable or `machine.share_texts` is set.
+        """
+        predictions = None if folder is None else folder / "predictions.parquet"
+        if predictions is not None and predictions.exists() and "test" in record.quality:
+            self._try(lambda run: self._log_sheets(run, sheets(record, predictions, texts if self._shares_texts else None)))
         self._end(summary_of(record), exit_code=0)
+
+    def finish_report(self, tables: Sequence[Sheet], pages: Mapping[str, Path]) -> None:
+        """End with tables, and with pages and figures (HTML or SVG files, by name) as media."""
+
+        def log(run: Any) -> None:
+            import wandb
+
+            self._log_sheets(run, tables)
+            run.log({name: wandb.Html(path.read_text(encoding="utf-8"), inject=False) for name, path in pages.items()})
+
+        self._try(log)
+        self._end({"status": "ok"}, exit_code=0)
+
+    @staticmethod
+    def _log_sheets(run: Any, found: Sequence[Sheet]) -> None:
+        import wandb
+
+        run.log({sheet.name: wandb.Table(columns=list(sheet.columns), data=[list(row) for row in sheet.rows]) for sheet in found})
 
     def fail(self, message: str) -> None:
         """End as failed; `message` must be safe to share (see `runner.failure.describe`)."""
@@ -119,12 +161,27 @@ def _flatten(into: dict[str, float | str], prefix: str, plain: Any) -> None:
             into[f"{prefix}{key}"] = value
 
 
-def _init_online(run: Run, machine: Machine, folder: Path, group: str | None, notify: Callable[[str], None]) -> Any | None:
+def _named(run: Run, machine: Machine, group: str | None) -> dict[str, Any]:
+    """What W&B is told of a Run as it begins."""
+    # Under an agent the id is the agent's; elsewhere every attempt is a W&B run of its own, never resumed.
+    own_id = None if os.environ.get("WANDB_SWEEP_ID") else f"{run.run_id}-{secrets.token_hex(4)}"
+    return {
+        "project": machine.wandb_project,
+        "id": own_id,
+        "name": f"{run.run_id} {run.title}"[:128],
+        "config": {"run_id": run.run_id, "question_id": run.question_id, **without_folders(to_plain(run))},
+        "group": group,
+        "job_type": run.probe.kind,
+        "tags": [run.run_id, run.model.kind],
+    }
+
+
+def _init_online(named: Mapping[str, Any], folder: Path, notify: Callable[[str], None]) -> Any | None:
     """An online W&B run; null, with a notice, when W&B does not answer now or did not a moment ago."""
     marker = folder / "unreachable"
     if not _is_fresh(marker):
         try:
-            return _init(run, machine, folder, group, "online")
+            return _init(named, folder, "online")
         except ImportError:
             raise
         except Exception as error:
@@ -137,7 +194,7 @@ def _init_online(run: Run, machine: Machine, folder: Path, group: str | None, no
     return None
 
 
-def _init(run: Run, machine: Machine, folder: Path, group: str | None, mode: Mode) -> Any:
+def _init(named: Mapping[str, Any], folder: Path, mode: Mode) -> Any:
     for name in ("DIR", "CACHE_DIR", "DATA_DIR", "ARTIFACT_DIR"):
         os.environ.setdefault(f"WANDB_{name}", str(folder))
     # Its error reports carry tracebacks with messages, which may quote texts.
@@ -164,18 +221,7 @@ def _init(run: Run, machine: Machine, folder: Path, group: str | None, mode: Mod
         "x_transaction_log_flush_interval": 0.2,  # what a killed Run keeps; 15 by default
     }
     settings = wandb.Settings(**{name: value for name, value in wanted.items() if name in wandb.Settings.model_fields})
-    # Under an agent the id is the agent's; elsewhere every attempt is a W&B run of its own, never resumed.
-    own_id = None if os.environ.get("WANDB_SWEEP_ID") else f"{run.run_id}-{secrets.token_hex(4)}"
-    started = wandb.init(
-        project=machine.wandb_project,
-        id=own_id,
-        name=f"{run.run_id} {run.title}"[:128],
-        config={"run_id": run.run_id, "question_id": run.question_id, **without_folders(to_plain(run))},
-        group=group,
-        job_type=run.probe.kind,
-        tags=[run.run_id, run.model.kind],
-        settings=settings,
-    )
+    started = wandb.init(**named, settings=settings)
     started.define_metric("*", step_metric=_STEP)
     return started
 

@@ -87,7 +87,8 @@ def test_readings_above_the_limit(data: spec.Dataset, encoder: spec.Pretrained) 
     with pytest.raises(NotApplicable) as raised:
         checks.check(run(data, model=encoder, longdoc=spec.LongDoc(strategy="head", max_tokens=1024)))
     assert str(raised.value) == (
-        "longdoc.max_tokens=1024 is above the 512 tokens that encoder can read: use longdoc=head with longdoc.max_tokens=512 or less"
+        "longdoc.max_tokens=1024 is above the 512 tokens that encoder can read: use longdoc=head with longdoc.max_tokens=512 or less, "
+        "or longdoc=windows for whole documents"
     )
     with pytest.raises(
         NotApplicable, match=r"^longdoc=full reads documents of any length, but encoder reads 512 tokens at most: use longdoc=head"

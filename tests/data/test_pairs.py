@@ -94,7 +94,7 @@ def test_truncation_is_that_of_hugging_faces_tokenizers(bert: CheckpointTokenise
     pair = (" ".join("a" * first), " ".join("b" * second))
     backend = Tokenizer.from_str(bert._backend.to_str())
     backend.enable_truncation(most, strategy="longest_first")
-    (ids,) = longdoc.frame(longdoc.content([pair], bert.encode_now), bert, head(most)).ids
+    (ids,) = longdoc.frame(longdoc.content([pair], bert, head(most), now=True), bert, head(most)).ids
     assert ids.tolist() == backend.encode(*pair).ids
     assert len(ids) <= most
     kept = (ids == 4).sum(), (ids == 5).sum()
@@ -150,9 +150,9 @@ def test_words_of_a_pair_stand_around_a_separator_of_their_own() -> None:
 
 
 def test_words_that_are_read_and_counted() -> None:
-    assert read_words("a b, c", 3) == "a b, "
-    assert read_words(("a b c d", "e f"), 3) == ("a b ", "e ")
-    assert read_words(("a b c d", "e f"), None) == ("a b c d", "e f")
+    assert read_words("a b, c", head(3)) == "a b, "
+    assert read_words(("a b c d", "e f"), head(3)) == ("a b ", "e ")
+    assert read_words(("a b c d", "e f"), FULL) == ("a b c d", "e f")
     assert count_words([("a b, c", "d"), "a b", ("", "")]).tolist() == [5, 2, 0]
 
 

@@ -145,7 +145,8 @@ def test_a_table_of_positions_must_reach_as_far_as_is_read(longdoc: int | str, r
         checks.check(run)
     assert str(caught.value) == (
         f"longdoc={reading.label} may read more than the model.max_positions=32 of scratch: raise that, use longdoc=head "
-        "with longdoc.max_tokens=32 or less, or positions without a table, such as model.positions=rotary"
+        "with longdoc.max_tokens=32 or less, longdoc=windows for whole documents, or positions without a table, such as "
+        "model.positions=rotary"
     )
 
 

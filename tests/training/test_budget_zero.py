@@ -7,17 +7,21 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from safetensors.numpy import load_file
 
 import bakery
 import zero
 from bakeoff import record as records
+from bakeoff import spec
 from bakeoff.commands.data import data
 from bakeoff.config import quoted
-from bakeoff.data import checks
+from bakeoff.data import checks, longdoc
 from bakeoff.data.dataset import Prepared, prepare
+from bakeoff.data.tokens import CheckpointTokeniser
 from bakeoff.errors import BakeoffError, DataError, NotApplicable
 from bakeoff.store import RECORD
+from bakeoff.training import budget_zero
 from bakery import Baked, bake, compose, on_table, rows, write_csv
 
 NLI = ("entailment", "neutral", "contradiction")
@@ -100,7 +104,7 @@ def test_no_label_is_spent_and_nothing_is_fitted(asked: dict[str, list[str]], ki
     assert found.size is not None
     assert found.size.parameters_trainable == 0 < found.size.parameters_total
     assert found.quality["test"].majority_baseline == 1 / 3, "the class that is largest in the pool"
-    assert set(found.quality) == {"test"}
+    assert set(found.quality) == {"test", "test_to_512"}
     assert not {finding.code for finding in found.data.audit} & {"unseen_class"}
     assert not any("learning rate" in sign.message for sign in found.training.diagnostics)
     assert found.data.length_tokens["max"] == 12.0
@@ -152,6 +156,19 @@ def test_room_for_a_sentence_is_taken_from_the_text_and_counted_as_cut(asked: di
     fits = bake(compose(*asked["entailment"], "longdoc.max_tokens=15")).record
     cut = bake(compose(*asked["entailment"], "longdoc.max_tokens=14")).record
     assert (fits.data.truncated_fraction, cut.data.truncated_fraction) == (0.0, 1.0)
+
+
+def test_a_tail_keeps_its_last_token_beside_a_class_in_words(folders: dict[str, Path], asked: dict[str, list[str]]) -> None:
+    """A class in words takes two tokens with its separator, where a text that stands alone has one at its end."""
+    run = compose(*asked["entailment"], "longdoc=tail", "longdoc.max_tokens=14").run
+    assert isinstance(run.model, spec.ZeroShot)
+    tokeniser = CheckpointTokeniser(folders["nli"])
+    judge = budget_zero.assemble_budget_zero(run, run.model, tokeniser, folders["nli"], classes=("neg", "pos"))
+    reading = budget_zero._beside_classes(run.longdoc, judge)
+    (ids,) = longdoc.read(["zzz " * 30 + "good bad"], tokeniser, reading).ids
+    room = 14 - max(judge.tail_lengths)
+    assert judge.text_tokens(torch.tensor([len(ids)])).tolist() == [len(ids) - 1] == [room]
+    assert tokeniser._tokeniser.decode(ids.tolist()).split()[-3:] == ["good", "bad", "[SEP]"]
 
 
 @pytest.mark.parametrize("kind", ["similarity", "entailment", "off_the_shelf"])

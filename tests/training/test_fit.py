@@ -171,6 +171,15 @@ def test_prediction_reads_the_longest_first_and_all_of_them() -> None:
     assert batches == [[1, 3], [4, 0], [2]]
 
 
+def test_long_documents_make_smaller_batches_to_predict() -> None:
+    lengths = np.array([10, 300, 90, 100, 40, 30, 20])
+    assert list(LongestFirst(lengths, batch_size=3, most_tokens=200)) == [[1], [3, 2], [4, 5, 6], [0]]
+    assert list(LongestFirst(lengths, batch_size=3)) == [[1, 3, 2], [4, 5, 6], [0]]
+    assert [len(batch) for batch in LongestFirst(np.full(100, 2048), batch_size=64)] == [64, 36]
+    assert [len(batch) for batch in LongestFirst(np.full(100, 2049), batch_size=64)] == [63, 37]
+    assert [len(batch) for batch in LongestFirst(np.array([500_000, 1]), batch_size=64)] == [1, 1]
+
+
 def test_batches_pad_to_their_longest_and_keep_lengths() -> None:
     batch = next(iter(prediction_loader(documents(4), batch_size=4)))
     assert batch.ids.tolist() == [[4, 10, 11, 12], [3, 10, 11, 0], [4, 10, 0, 0], [3, 0, 0, 0]]

@@ -22,6 +22,7 @@ from bakeoff.runner.inprocess import run_inprocess
 from bakeoff.runner.local import run_local
 from bakeoff.runner.progress import Progress
 from bakeoff.runner.sessions import run_sessions
+from bakeoff.runner.slots import gpus, refusal, slots_of
 from bakeoff.spec import Latency, Machine, Run
 from bakeoff.store import Locked, Store
 
@@ -69,7 +70,7 @@ def bake_runs(
             others,
             store=store,
             bake=work,
-            slots=slots or machine.slots or default_slots(others, machine),
+            slots=slots_of(machine, others, cores=usable_cpus(), most=slots),
             preload=PRELOAD,
             share_texts=machine.share_texts,
             rebake_all=rebake_all,
@@ -96,11 +97,11 @@ def bake_runs(
 
 
 def check_device(machine: Machine, runs: Sequence[Run]) -> None:
-    """Raise ConfigError when a GPU is asked for by name and there is none; asking for `machine.device` costs loading torch."""
-    if machine.device == "cuda":
-        from bakeoff.bake import choose_device
-
-        choose_device(machine)
+    """Raise ConfigError when a GPU that is asked for is not there, or several devices are asked for what only one can do."""
+    slots_of(machine, runs, cores=usable_cpus())
+    for run in (each for run in runs for each in (*needs.needs_of(run).values(), run)):
+        if (reason := refusal(run, machine)) is not None:
+            raise ConfigError(reason)
     if any(isinstance(run.probe, Latency) and run.probe.device == "cuda" for run in runs) and not visible_gpus():
         raise ConfigError("probe.device=cuda, but there is no GPU here: set probe.device=cpu")
 
@@ -167,16 +168,6 @@ def check_latency(run: Run, store: Store) -> None:
     weights_of(run, store.folder)
 
 
-def default_slots(runs: Sequence[Run], machine: Machine) -> int:
-    """One Run where there is a GPU, since each would use the first; on CPU as many as there are cores for their threads."""
-    if machine.device != "cpu" and visible_gpus():
-        return 1
-    threads = max((run.probe.threads for run in runs), default=1)
-    return max(1, usable_cpus() // threads)
-
-
 def visible_gpus() -> int:
     """NVIDIA devices that this process may use, counted without loading torch."""
-    if (chosen := os.environ.get("CUDA_VISIBLE_DEVICES")) is not None:
-        return len([device for device in chosen.split(",") if device.strip() not in ("", "-1")])
-    return len(list(Path("/dev").glob("nvidia[0-9]*")))
+    return len(gpus())

@@ -76,7 +76,8 @@ def _bake(job: Job) -> list[str]:
     store = Store(default_root())
     recorded = store.load(job.run.run_id)
     if recorded is not None and os.environ.get("WANDB_SWEEP_ID"):  # the agent wants to see every cell of its grid
-        Mirror.start(job.run, machine=job.machine, root=store.root, group=None, notify=_tell).finish(recorded)
+        mirror = Mirror.start(job.run, machine=job.machine, root=store.root, group=None, notify=_tell)
+        mirror.finish(recorded, folder=store.folder(job.run.run_id))
     outcome = bake_runs([] if recorded else [job.run], job.machine, store, executor="local", slots=1)
     if store.load(job.run.run_id) is not None:
         print(store.folder(job.run.run_id) / RECORD, flush=True)

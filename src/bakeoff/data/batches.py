@@ -11,6 +11,8 @@ from torch.utils.data import DataLoader, Dataset, Sampler
 from bakeoff.data.tokens import Ids
 
 BUCKET_BATCHES = 50
+PREDICTION_TOKENS = 131_072
+"""Most tokens of a batch that is only read, padding included: 64 documents of 2,048. A longer document is a batch of its own."""
 
 
 @dataclass(frozen=True)
@@ -82,11 +84,19 @@ class Bucketed(Sampler[list[int]]):
 
 
 class LongestFirst(Sampler[list[int]]):
-    """Every row once, longest first, so that a batch pads little and memory peaks at once; no row goes missing."""
+    """Every row once, longest first, so that a batch pads little and memory peaks at once; no row goes missing.
 
-    def __init__(self, lengths: npt.NDArray[np.int64], batch_size: int) -> None:
+    A batch has at most `batch_size` rows, and fewer where they would be more than `most_tokens` with their padding.
+    """
+
+    def __init__(self, lengths: npt.NDArray[np.int64], batch_size: int, *, most_tokens: int = PREDICTION_TOKENS) -> None:
         order = np.argsort(-lengths, kind="stable")
-        self.batches = [order[i : i + batch_size].tolist() for i in range(0, len(order), batch_size)]
+        self.batches: list[list[int]] = []
+        start = 0
+        while start < len(order):
+            rows = max(1, min(batch_size, most_tokens // max(1, int(lengths[order[start]]))))
+            self.batches.append(order[start : start + rows].tolist())
+            start += rows
 
     def __len__(self) -> int:
         return len(self.batches)

@@ -5,12 +5,14 @@ from typing import Any
 
 from bakeoff.data import checkpoint
 from bakeoff.errors import DataError, NotApplicable
-from bakeoff.spec import Pretrained
+from bakeoff.spec import LongDoc, Pretrained
 
 _TOKENISERS = ("tokenizer.json", "vocab.txt", "vocab.json", "*.model")
 _WEIGHTS = ("*.safetensors", "pytorch_model*.bin")
 _LAYERS = ("num_hidden_layers", "n_layers", "n_layer", "num_layers")
 """What families call the number of their layers in config.json."""
+EXTENDABLE = ("bert", "roberta")
+"""Families that longdoc=extended carries past their positions, as `models.extended` does."""
 _SHARED_LAYERS = {"albert"}
 """Families whose layers are one and the same, so that none has a place of its own."""
 
@@ -49,6 +51,22 @@ def check_layers(model: Pretrained, folder: Path | None) -> None:
     kept = count if model.keep_layers is None else len(model.keep_layers)
     if model.reinitialised_layers > kept:
         raise NotApplicable(f"model.reinitialised_layers={model.reinitialised_layers} is more than the {kept} layers of {model.name}")
+
+
+def check_extendable(folder: Path, longdoc: LongDoc) -> None:
+    """Raise NotApplicable for longdoc=extended with the checkpoint in `folder` where its family cannot be carried further."""
+    config = checkpoint.read_config(folder)
+    if longdoc.strategy == "extended":
+        refuse_family(str(config.get("model_type")), folder.name)
+
+
+def refuse_family(family: str, name: str) -> None:
+    """Raise NotApplicable unless longdoc=extended can carry an encoder of this family, of this name, past its positions."""
+    if family not in EXTENDABLE:
+        raise NotApplicable(
+            f"longdoc=extended carries {' and '.join(EXTENDABLE)} encoders past their positions, and {name} is a {family} one: "
+            "use longdoc=windows, or longdoc=head with as many tokens as it reads"
+        )
 
 
 def _asked(model: Pretrained) -> dict[str, Any]:

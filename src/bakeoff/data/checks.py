@@ -62,10 +62,25 @@ def _check_checkpoint(run: spec.Run, model: spec.Pretrained | spec.Frozen) -> No
 
 def _check_length(longdoc: spec.LongDoc, model: spec.Pretrained | spec.Frozen | spec.BudgetZero) -> None:
     alone = model.size if isinstance(model, spec.Pretrained) and model.without_checkpoint else None
+    if longdoc.strategy == "extended":
+        if alone is None:
+            checkpoint_checks.check_extendable(_folder(model), longdoc)
+        else:
+            checkpoint_checks.refuse_family(alone.family, model.name)
+        return
     limit = checkpoint.position_limit(_folder(model)) if alone is None else alone.positions
     if limit is None:
         return
-    advice = f"use longdoc=head with longdoc.max_tokens={limit} or less"
+    if longdoc.window_tokens is not None:
+        if longdoc.window_tokens > limit:
+            raise NotApplicable(
+                f"longdoc.window_tokens={longdoc.window_tokens} is above the {limit} tokens that {model.name} can read: "
+                f"set longdoc.window_tokens={limit} or less"
+            )
+        return
+    windows = "longdoc=windows_mean_embeddings" if isinstance(model, spec.Frozen) else "longdoc=windows"
+    more = "" if isinstance(model, spec.BudgetZero) else f", or {windows} for whole documents"
+    advice = f"use longdoc=head with longdoc.max_tokens={limit} or less{more}"
     if longdoc.max_tokens is None:
         raise NotApplicable(
             f"longdoc={longdoc.strategy} reads documents of any length, but {model.name} reads {limit} tokens at most: {advice}"
@@ -83,10 +98,20 @@ def _check_pair(longdoc: spec.LongDoc, model: spec.Neural | spec.Frozen | spec.B
 def _check_positions(longdoc: spec.LongDoc, model: spec.Scratch) -> None:
     """A token past the last row of a table of learned positions would have no place."""
     most = model.max_positions
-    if most is not None and (longdoc.max_tokens is None or longdoc.max_tokens > most):
+    if most is None:
+        return
+    if longdoc.window_tokens is not None:
+        if longdoc.window_tokens > most:
+            raise NotApplicable(
+                f"longdoc.window_tokens={longdoc.window_tokens} is above the model.max_positions={most} of {model.name}: "
+                f"raise that, or set longdoc.window_tokens={most} or less"
+            )
+        return
+    if longdoc.max_tokens is None or longdoc.max_tokens > most:
         raise NotApplicable(
             f"longdoc={longdoc.label} may read more than the model.max_positions={most} of {model.name}: raise that, use longdoc=head "
-            f"with longdoc.max_tokens={most} or less, or positions without a table, such as model.positions=rotary"
+            f"with longdoc.max_tokens={most} or less, longdoc=windows for whole documents, or positions without a table, such as "
+            "model.positions=rotary"
         )
 
 

@@ -75,9 +75,9 @@ class Prepared:
     pool: Rows
     test: Rows
     contaminated: np.ndarray
-    """Bool over test rows: a near-duplicate, or a row of the same group, stands in the pool (official splits only)."""
+    """Bool over test rows: a near-duplicate, or a row of the same group, stands in the pool (official splits and given folds only)."""
     dropped: Rows
-    """Rows left out of the pool because they are near-duplicates of test rows (none for official splits)."""
+    """Rows left out of the pool because they are near-duplicates of test rows (none for official splits and given folds)."""
     primary_metric: Literal["accuracy", "macro_f1"]
 
     @property
@@ -105,7 +105,9 @@ def prepare(dataset: spec.Dataset) -> Prepared:
 
 def verify(dataset: spec.Dataset) -> None:
     """Raise DataError when a dataset's bytes differ from its fingerprint; starter assets are verified when fetched."""
-    if dataset.hub is not None:
+    if dataset.needle is not None:
+        found, name = fingerprint.of_generated(spec.identity(dataset.needle)), "dataset.needle"
+    elif dataset.hub is not None:
         found, name = _of_hub(dataset), dataset.hub
     elif dataset.asset is not None:
         found, name = fingerprint.of_dataset_asset(dataset.asset), dataset.asset
@@ -129,15 +131,16 @@ def _build(dataset: spec.Dataset) -> Prepared:
     pairs = [pair for _, rows in parts for pair in rows.pairs or ()] if dataset.text_pair else None
     names = [label for _, rows in parts for label in rows.labels]
     groups = [group for _, rows in parts for group in rows.groups or ()]
-    given_test = [is_test for is_test, rows in parts for _ in rows.texts]
+    # The part of the data in which a row was given, by which rows of equal texts are counted.
+    given = [fold for _, rows in parts for fold in rows.folds or ()] or [int(is_test) for is_test, rows in parts for _ in rows.texts]
 
-    ids = _row_ids(_hashes(texts, pairs), given_test, names, groups)
+    ids = _row_ids(_hashes(texts, pairs), given, names, groups)
     order = sorted(range(len(ids)), key=ids.__getitem__)
     classes = labels.in_order(names)
     index = {name: i for i, name in enumerate(classes)}
     whole = _joined(texts, pairs)
     masked = [near_duplicates.mask(whole[i]) for i in order]
-    near = near_duplicates.find(masked)
+    near = near_duplicates.find(masked) if dataset.needle is None else _all_apart(len(masked))
     rows = Rows(
         row_ids=tuple(ids[i] for i in order),
         texts=tuple(texts[i] for i in order),
@@ -147,15 +150,15 @@ def _build(dataset: spec.Dataset) -> Prepared:
         pairs=None if pairs is None else tuple(pairs[i] for i in order),
     )
 
-    official = dataset.split == "official"
-    is_test = np.array([given_test[i] for i in order]) if official else _test_mask(dataset, rows.groups or masked)
-    drops = np.zeros(len(rows), dtype=bool) if official else near.touches(is_test) & ~is_test
+    keeps_all = dataset.split == "official" or dataset.brings_folds
+    is_test = _test_mask(dataset, rows.groups or masked, given=[given[i] for i in order])
+    drops = np.zeros(len(rows), dtype=bool) if keeps_all else near.touches(is_test) & ~is_test
     pool, test = rows.take(np.flatnonzero(~is_test & ~drops)), rows.take(np.flatnonzero(is_test))
     if len(test) == 0 or len(set(pool.labels.tolist())) < 2:
         lacking = "no test rows" if len(test) == 0 else "fewer than two classes to train on"
         raise DataError(f"dataset.split={dataset.split} leaves {lacking} of {len(rows)} rows: use another split or more data")
-    contaminated = near.touches(~is_test)[is_test] if official else np.zeros(len(test), dtype=bool)
-    if official and pool.groups is not None and test.groups is not None:
+    contaminated = near.touches(~is_test)[is_test] if keeps_all else np.zeros(len(test), dtype=bool)
+    if keeps_all and pool.groups is not None and test.groups is not None:
         contaminated = contaminated | np.isin(np.array(test.groups), np.array(pool.groups))
     return Prepared(
         classes=classes,
@@ -167,14 +170,21 @@ def _build(dataset: spec.Dataset) -> Prepared:
     )
 
 
-def _test_mask(dataset: spec.Dataset, keys: Sequence[str]) -> np.ndarray:
+def _test_mask(dataset: spec.Dataset, keys: Sequence[str], *, given: Sequence[int]) -> np.ndarray:
+    if dataset.split == "official":
+        return np.array(given, dtype=bool)
     if dataset.split == "fold":
         assert dataset.fold is not None
-        return splits.in_fold(keys, dataset.fold)
+        return splits.in_given_fold(given, dataset.fold) if dataset.brings_folds else splits.in_fold(keys, dataset.fold)
     assert dataset.held_out_rows is not None
     if dataset.held_out_rows >= len(keys):
         raise DataError(f"dataset.held_out_rows={dataset.held_out_rows} should be below the {len(keys)} rows there are")
     return splits.lowest_hashes(keys, dataset.held_out_rows)
+
+
+def _all_apart(count: int) -> near_duplicates.NearDuplicates:
+    """Generated rows are drawn apart: all hold the same few words, and none is another's copy."""
+    return near_duplicates.NearDuplicates(bags=np.arange(count), pairs=np.empty((0, 2), dtype=np.int64))
 
 
 def _joined(texts: Sequence[str], pairs: Sequence[str] | None) -> Sequence[str]:
@@ -193,8 +203,8 @@ def _digests(texts: Sequence[str]) -> list[str]:
     return [hashlib.sha256(text.encode()).hexdigest() for text in texts]
 
 
-def _row_ids(hashes: list[str], given_test: list[bool], names: list[str], groups: list[str]) -> list[str]:
-    parallel = zip(hashes, given_test, names, groups or [""] * len(hashes), strict=True)
+def _row_ids(hashes: list[str], given: list[int], names: list[str], groups: list[str]) -> list[str]:
+    parallel = zip(hashes, given, names, groups or [""] * len(hashes), strict=True)
     ids, seen = [""] * len(hashes), Counter[str]()
     for _, i in sorted((key, i) for i, key in enumerate(parallel)):
         ids[i] = f"{hashes[i]}-{seen[hashes[i]]}"

@@ -1,4 +1,4 @@
-"""Files to rows: CSV, TSV, JSON lines, a folder per class, the formats of the starter datasets; and the hub.
+"""Files to rows: CSV, TSV, JSON lines, a folder per class, the formats of the starter datasets; the hub; and what is generated.
 
 Errors name rows by number (in a table the header is row 1) and never quote a document.
 """
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from bakeoff import spec
-from bakeoff.data import assets, hub, labels, tables
+from bakeoff.data import assets, hub, labels, needle, splits, tables
 from bakeoff.data.encodings import decode
 from bakeoff.errors import DataError
 
@@ -26,6 +26,8 @@ class RawRows:
     groups: tuple[str, ...] | None
     pairs: tuple[str, ...] | None = None
     """The second text of each row, where a row is a pair of texts."""
+    folds: tuple[int, ...] | None = None
+    """The fold of each row, where the data brings its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +39,7 @@ class _Cell:
     label: object
     group: object = None
     pair: str = ""
+    fold: object = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,9 +53,9 @@ class _Source:
 def read(dataset: spec.Dataset) -> dict[str, RawRows]:
     """The rows of `pool`, and of `test` when the split is official.
 
-    Raises DataError when files, columns, encoding or labels are not what the configuration says.
+    Raises DataError when files, columns, encoding, labels or folds are not what the configuration says.
     """
-    sources = _hub_splits(dataset) if dataset.hub is not None else _files(dataset)
+    sources = _sources(dataset)
     parts = {role: _labelled(source) for role, source in sources.items()}
     names = labels.rename((label for cells in parts.values() for _, label in cells), dataset.label_map)
     labels.check(names.values())
@@ -60,8 +63,9 @@ def read(dataset: spec.Dataset) -> dict[str, RawRows]:
         role: RawRows(
             texts=tuple(_clean(cell.text) for cell, _ in cells),
             labels=tuple(names[label] for _, label in cells),
-            groups=_groups(dataset, cells) if dataset.group else None,
+            groups=_groups(dataset, cells) if dataset.group or dataset.group_pattern else None,
             pairs=tuple(_clean(cell.pair) for cell, _ in cells) if dataset.text_pair else None,
+            folds=_folds(dataset, cells, sources[role].place) if dataset.brings_folds else None,
         )
         for role, cells in parts.items()
     }
@@ -86,7 +90,13 @@ def paths(dataset: spec.Dataset) -> dict[str, Path]:
     return {role: path for role, path in files.items() if role == "pool" or dataset.split == "official"}
 
 
-def _files(dataset: spec.Dataset) -> dict[str, _Source]:
+def _sources(dataset: spec.Dataset) -> dict[str, _Source]:
+    if dataset.needle is not None:
+        made = needle.generate(dataset.needle)
+        cells = {role: (_Cell(number, row.text, row.label) for number, row in enumerate(rows, start=1)) for role, rows in made.items()}
+        return {role: _Source(cells=found, place="dataset=needle") for role, found in cells.items()}
+    if dataset.hub is not None:
+        return _hub_splits(dataset)
     return {role: _Source(cells=_of_file(dataset, path), place=_place(dataset, path)) for role, path in paths(dataset).items()}
 
 
@@ -176,10 +186,9 @@ def _folders(dataset: spec.Dataset, path: Path, place: str) -> Iterator[_Cell]:
     """One folder a class, one document a file; hidden files and folders are no documents."""
     files = sorted(file for file in path.glob("[!.]*/[!.]*") if file.is_file())
     for number, file in enumerate(files, start=1):
-        raw = file.read_bytes()
-        yield _Cell(
-            number, _newlines(decode(raw, encoding=dataset.encoding, name=f"{place}/{file.parent.name}/{file.name}")), file.parent.name
-        )
+        group, fold = splits.group_in_name(dataset, file.name), splits.fold_in_name(dataset, file.name)
+        text = _newlines(decode(file.read_bytes(), encoding=dataset.encoding, name=f"{place}/{file.parent.name}/{file.name}"))
+        yield _Cell(number, text, file.parent.name, group=group, fold=fold)
 
 
 def _orange(dataset: spec.Dataset, path: Path, place: str) -> Iterator[_Cell]:
@@ -221,8 +230,8 @@ _READERS: dict[str, Callable[[spec.Dataset, Path, str], Iterator[_Cell]]] = {
 
 
 def _columns(dataset: spec.Dataset) -> dict[str, Any]:
-    named = {"text": dataset.text, "label": dataset.label, "group": dataset.group, "text_pair": dataset.text_pair}
-    return {key: name for key, name in named.items() if name}
+    keys = ("text", "label", "group", "text_pair", "fold_column")
+    return {key: name for key in keys if (name := getattr(dataset, key))}
 
 
 def _cell(where: int, values: Mapping[str, Any], dataset: spec.Dataset, place: str) -> _Cell:
@@ -232,7 +241,7 @@ def _cell(where: int, values: Mapping[str, Any], dataset: spec.Dataset, place: s
         if not isinstance(value, str):
             kind = "null" if value is None else type(value).__name__
             raise DataError(f'dataset.{key}={getattr(dataset, key)} is {kind} in {place}: it should be a text ("" where there is none)')
-    return _Cell(where, values["text"], values["label"], values.get("group"), values.get("text_pair", ""))
+    return _Cell(where, values["text"], values["label"], values.get("group"), values.get("text_pair", ""), values.get("fold_column"))
 
 
 def _column(header: list[str], name: str, key: str, place: str) -> int:
@@ -250,6 +259,17 @@ def _groups(dataset: spec.Dataset, cells: list[tuple[_Cell, str]]) -> tuple[str,
     if missing:
         raise DataError(f"dataset.group={dataset.group} is empty in {len(missing)} rows, the first is row {missing[0]}: fill it in")
     return tuple(group for group in found if group is not None)
+
+
+def _folds(dataset: spec.Dataset, cells: list[tuple[_Cell, str]], place: str) -> tuple[int, ...]:
+    found = [splits.fold_number(labels.canonical(cell.fold)) for cell, _ in cells]
+    odd = [cell.where for (cell, _), fold in zip(cells, found, strict=True) if fold is None]
+    if odd:
+        raise DataError(
+            f"dataset.fold_column={dataset.fold_column} is no whole number from 0 in {len(odd)} rows of {place}, the first is row "
+            f"{odd[0]}: write the number of each row's fold there"
+        )
+    return tuple(fold for fold in found if fold is not None)
 
 
 def _newlines(text: str) -> str:

@@ -2,12 +2,11 @@
 
 import functools
 import hashlib
-import itertools
 import os
 import re
 import zipfile
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -167,10 +166,12 @@ def split_words(text: str) -> list[str]:
     return _WORD.findall(text.lower())
 
 
-def first_words(text: str, most: int) -> str:
-    """The text up to the end of its first `most` words and punctuation marks."""
-    found = next(itertools.islice(_WORD.finditer(text), most, None), None)
-    return text if found is None else text[: found.start()]
+def cut_words(text: str, parts: Callable[[int], Sequence[slice]]) -> str:
+    """What `parts` keeps of a text of so many words and punctuation marks, from the start of one to that of the next it leaves
+    out; joined by spaces."""
+    starts = [match.start() for match in _WORD.finditer(text)]
+    edges = [0, *starts[1:], len(text)]
+    return " ".join(text[edges[part.start] : edges[min(part.stop, len(starts))]] for part in parts(len(starts)))
 
 
 def _pair_frame(framed: Any) -> PairFrame | None:

@@ -5,8 +5,8 @@ import numpy.typing as npt
 import torch
 from torch import nn
 
-from bakeoff.models import pooling
-from bakeoff.spec import BiLstm
+from bakeoff.models import pooling, windows
+from bakeoff.spec import BiLstm, LongDoc
 
 EMBEDDING_STD = 0.3
 
@@ -15,11 +15,19 @@ class BiLstmClassifier(nn.Module):
     """Answers a document as packed sequences would, whatever stands beside it in the batch."""
 
     def __init__(
-        self, spec: BiLstm, *, vocabulary_size: int, n_classes: int, pad_id: int, embeddings: npt.NDArray[np.float32] | None = None
+        self,
+        spec: BiLstm,
+        *,
+        vocabulary_size: int,
+        n_classes: int,
+        pad_id: int,
+        embeddings: npt.NDArray[np.float32] | None = None,
+        longdoc: LongDoc | None = None,
+        frame: windows.Frame | None = None,
     ) -> None:
         """`embeddings`, shape (vocabulary, embedding), are what they start from, all scaled alike to the size of random ones.
 
-        A row of NaN starts at random.
+        A row of NaN starts at random. Where `longdoc` reads by windows, documents stand between the special tokens of `frame`.
         """
         super().__init__()
         self.pooling = spec.pooling
@@ -41,14 +49,25 @@ class BiLstmClassifier(nn.Module):
         self.dropout = nn.Dropout(spec.dropout)
         self.head = nn.Linear(width, n_classes)
         self.attention = pooling.AttentionPooling(width) if spec.pooling == "attention" else None
+        self.windows = windows.reader_of(longdoc, width=width, frame=frame)
 
     def forward(self, ids: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
         """Logits (batch, classes) of `ids` (batch, longest) with `lengths` (batch,); length 0 is read as one padding token."""
+        if self.windows is not None:
+            answered: torch.Tensor = self.windows(ids, lengths, features=self.features, head=self._answer)
+            return answered
+        return self._answer(self.features(ids, lengths))
+
+    def features(self, ids: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
+        """One state a document, or a window of one: (batch, width) of `ids` (batch, longest) with `lengths` (batch,)."""
         lengths = lengths.clamp(min=1)
         states = self.embedding(ids)  # (batch, longest, embedding)
         for layer in self.layers:
             states = layer(self.dropout(states), lengths)  # (batch, longest, hidden, twice where it reads both ways)
-        logits: torch.Tensor = self.head(self.dropout(self._pooled(states, lengths)))
+        return self._pooled(states, lengths)
+
+    def _answer(self, features: torch.Tensor) -> torch.Tensor:
+        logits: torch.Tensor = self.head(self.dropout(features))
         return logits
 
     def _pooled(self, states: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:

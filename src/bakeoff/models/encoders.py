@@ -13,7 +13,8 @@ from safetensors import SafetensorError
 from torch import nn
 
 from bakeoff.errors import ConfigError
-from bakeoff.models import pooling
+from bakeoff.models import extended, pooling
+from bakeoff.spec import LongDoc
 
 _SEPARATOR = "segment_separator_id"
 """Where an encoder's configuration, which is saved with its weights, keeps what `tell_segments` was told."""
@@ -21,17 +22,19 @@ _FIRST_LAYER_DIFFERS = ("modernbert",)
 """Families whose first layer has other weights than the rest, so that none can take its place."""
 
 
-def load(folder: Path) -> nn.Module:
+def load(folder: Path, extend: LongDoc | None = None) -> nn.Module:
     """The encoder of a checkpoint, in float32 whatever is stored, without a pooler and without any head.
 
-    Raises ConfigError when the folder holds no encoder that transformers knows, or lacks some of its weights.
+    With `extend` it is carried past its table of positions, as `extended` says. Raises ConfigError when the folder holds no
+    encoder that transformers knows, lacks some of its weights, or cannot be extended.
     """
     from transformers import AutoModel
 
     config = read_config(folder)
+    carried = None if extend is None else extended.config_of(config, extend)
     try:
         encoder, report = AutoModel.from_pretrained(
-            str(folder), **_options(config), trust_remote_code=False, weights_only=True, output_loading_info=True
+            str(folder), config=config, **_options(config), trust_remote_code=False, weights_only=True, output_loading_info=True
         )
     except (
         OSError,
@@ -49,21 +52,32 @@ def load(folder: Path) -> nn.Module:
             f"model.checkpoint={folder.name} lacks {len(missing)} of its encoder's weights, such as {missing[0]}: "
             "name a folder that transformers' save_pretrained wrote"
         )
-    return encoder  # type: ignore[no-any-return]
+    if carried is None or carried is config:
+        return encoder  # type: ignore[no-any-return]
+    longer = fresh(carried)
+    longer.load_state_dict(extended.weights_of(encoder.state_dict(), config, carried))
+    return longer.train(encoder.training)
 
 
 def read_config(folder: Path) -> Any:
-    """The `transformers` configuration in a folder. Raises ConfigError for an architecture that this version does not know."""
+    """The `transformers` configuration in a folder. Raises ConfigError for an architecture that this version does not know.
+
+    BigBird attends in full. Its sparse attention, in transformers, takes the last block of the padded batch for one that all
+    attend to, so that a text's answer would change with its neighbours, and is given up for good at the first short batch.
+    """
     from transformers import AutoConfig, __version__
     from transformers.utils import logging
 
     logging.disable_progress_bar()  # a log file has no use for one, and its lock would outlive the process
     try:
-        return AutoConfig.from_pretrained(str(folder), trust_remote_code=False)
+        config = AutoConfig.from_pretrained(str(folder), trust_remote_code=False)
     except (KeyError, ValueError):
         raise ConfigError(
             f"model.checkpoint={folder.name} is of no architecture that transformers {__version__} knows: name another checkpoint"
         ) from None
+    if config.model_type == "big_bird":
+        config.attention_type = "original_full"
+    return config
 
 
 def fresh(config: Any) -> nn.Module:

@@ -16,7 +16,8 @@ from bakeoff.models.build import build
 from bakeoff.models.files import SETTINGS, VOCABULARY, WEIGHTS
 from bakeoff.models.linear import MajorityClassifier, TfidfClassifier
 from bakeoff.models.pretrained import FrozenClassifier, PretrainedClassifier
-from bakeoff.spec import Frozen, Majority, Neural, Pretrained, Tfidf
+from bakeoff.models.windows import Frame
+from bakeoff.spec import Frozen, LongDoc, Majority, Neural, Pretrained, Tfidf
 
 Linear = MajorityClassifier | TfidfClassifier
 
@@ -54,16 +55,21 @@ def linear(model: Majority | Tfidf, folder: Path, *, n_classes: int) -> Linear:
     return tfidf
 
 
-def neural(model: Neural | Frozen, folder: Path, *, n_classes: int, pad_id: int) -> nn.Module:
-    """The module `(ids, lengths) → logits` saved in `folder`, in evaluation mode."""
-    tensors = load_tensors(folder / WEIGHTS)
+def neural(model: Neural | Frozen, folder: Path, *, n_classes: int, frame: Frame) -> nn.Module:
+    """The module `(ids, lengths) → logits` saved in `folder`, in evaluation mode; `frame` is the tokeniser saved there too.
+
+    It reads long documents as it was trained to.
+    """
+    tensors, longdoc = load_tensors(folder / WEIGHTS), LongDoc(**settings(folder).longdoc)
     with torch.random.fork_rng(devices=[]):  # what is drawn here is written over, and whoever trains next should not notice
         if isinstance(model, Frozen):
-            module: nn.Module = FrozenClassifier(model, n_classes=n_classes, config=encoders.read_config(folder))
+            module: nn.Module = FrozenClassifier(
+                model, n_classes=n_classes, config=encoders.read_config(folder), longdoc=longdoc, frame=frame
+            )
         elif isinstance(model, Pretrained):
-            module = PretrainedClassifier(model, n_classes=n_classes, config=encoders.read_config(folder))
+            module = PretrainedClassifier(model, n_classes=n_classes, config=encoders.read_config(folder), longdoc=longdoc, frame=frame)
         else:
             rows = len(tensors["embedding.weight"])  # the table of a checkpoint may have more than its tokeniser has ids
-            module = build(model, n_classes=n_classes, vocabulary_size=rows, pad_id=pad_id, folder=None)
+            module = build(model, n_classes=n_classes, vocabulary_size=rows, pad_id=frame.pad_id, folder=None, longdoc=longdoc, frame=frame)
     module.load_state_dict(tensors)
     return module.eval()

@@ -5,9 +5,9 @@ import math
 import torch
 from torch import nn
 
-from bakeoff.models import pooling
+from bakeoff.models import pooling, windows
 from bakeoff.models.transformer import Block, TransformerEncoder
-from bakeoff.spec import Scratch
+from bakeoff.spec import LongDoc, Scratch
 
 INITIAL_STD = 0.02
 
@@ -15,7 +15,17 @@ INITIAL_STD = 0.02
 class ScratchClassifier(nn.Module):
     """An encoder, or a decoder where `spec.causal`; tokens at or past a document's length have no part in its answer."""
 
-    def __init__(self, spec: Scratch, *, vocabulary_size: int, n_classes: int, pad_id: int) -> None:
+    def __init__(
+        self,
+        spec: Scratch,
+        *,
+        vocabulary_size: int,
+        n_classes: int,
+        pad_id: int,
+        longdoc: LongDoc | None = None,
+        frame: windows.Frame | None = None,
+    ) -> None:
+        """Where `longdoc` reads by windows, documents stand between the special tokens of `frame`."""
         super().__init__()
         self.pooling = spec.pooling
         self.embedding = nn.Embedding(vocabulary_size, spec.width, padding_idx=pad_id)
@@ -33,12 +43,18 @@ class ScratchClassifier(nn.Module):
         self.dropout = nn.Dropout(spec.dropout)
         self.head = nn.Linear(spec.width, n_classes)
         self._initialise()
+        self.windows = windows.reader_of(longdoc, width=spec.width, frame=frame)
 
     def forward(self, ids: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
         """Logits. Shape: ids (batch, longest), lengths (batch,) → (batch, classes)."""
-        pooled = pooling.over_time(self.encode(ids, lengths), _real(ids, lengths), how=self.pooling)
-        logits: torch.Tensor = self.head(self.dropout(pooled))
-        return logits
+        if self.windows is not None:
+            answered: torch.Tensor = self.windows(ids, lengths, features=self.features, head=self._answer)
+            return answered
+        return self._answer(self.features(ids, lengths))
+
+    def features(self, ids: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
+        """One state a document, or a window of one. Shape: ids (batch, longest), lengths (batch,) → (batch, width)."""
+        return pooling.over_time(self.encode(ids, lengths), _real(ids, lengths), how=self.pooling)
 
     def encode(self, ids: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
         """What each token became; the states of padding mean nothing.
@@ -49,6 +65,10 @@ class ScratchClassifier(nn.Module):
         embedded = self.embedding(ids) * math.sqrt(self.embedding.embedding_dim)
         states: torch.Tensor = self.encoder(embedded, ~_real(ids, lengths))
         return states
+
+    def _answer(self, features: torch.Tensor) -> torch.Tensor:
+        logits: torch.Tensor = self.head(self.dropout(features))
+        return logits
 
     def _initialise(self) -> None:
         """As GPT-2 (Radford et al., 2019): small normal weights, zero biases, and smaller weights still where a branch joins the

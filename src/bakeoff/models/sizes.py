@@ -1,7 +1,7 @@
 """An encoder's numbers to Hugging Face's configuration, and back."""
 
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
 from bakeoff.spec import EncoderSize
 
@@ -23,6 +23,8 @@ def config_of(size: EncoderSize) -> Any:
         special["type_vocab_size"] = 1
     if size.family == "longformer":
         special["attention_window"] = LONGFORMER_WINDOW
+    if size.family == "big_bird":
+        special["attention_type"] = "original_full"  # as `encoders.read_config` says
     if size.family == "modernbert":  # its special tokens are the last of its vocabulary
         special |= dict.fromkeys(("pad_token_id", "bos_token_id", "eos_token_id", "cls_token_id", "sep_token_id"), 0)
     return AutoConfig.for_model(
@@ -39,7 +41,7 @@ def config_of(size: EncoderSize) -> Any:
 def size_of(config: Any) -> EncoderSize | None:
     """The numbers in a `transformers` configuration; None for a family that EncoderSize does not know."""
     family = config.model_type
-    if family not in ("bert", "distilbert", "longformer", "modernbert", "roberta"):
+    if family not in get_args(get_type_hints(EncoderSize)["family"]):
         return None
     return EncoderSize(
         family=family,

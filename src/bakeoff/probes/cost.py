@@ -23,7 +23,8 @@ _DTYPES: dict[spec.Precision, torch.dtype] = {"float32": torch.float32, "bfloat1
 
 def size_of(run: spec.Run, candidate: Neural | Linear, *, lengths_tokens: npt.NDArray[np.int64], n_classes: int) -> record.Size:
     """How large a model is; `lengths_tokens`, shape (documents,), are whole lengths in its own tokens."""
-    arithmetic = flops_per_document(run, lengths_tokens=lengths_tokens, n_classes=n_classes)
+    special = len(candidate.tokeniser.prefix) + len(candidate.tokeniser.suffix) if isinstance(candidate, Neural) else 0
+    arithmetic = flops_per_document(run, lengths_tokens=lengths_tokens, n_classes=n_classes, n_special_tokens=special)
     if not isinstance(candidate, Neural):
         n = candidate.n_parameters
         return record.Size(parameters_total=n, parameters_trainable=n, parameters_embedding=0, bytes=8 * n, flops_per_document=arithmetic)
@@ -41,22 +42,36 @@ def weight_bytes(module: nn.Module) -> int:
     return sum(tensor.numel() * tensor.element_size() for tensor in module.state_dict().values())
 
 
-def flops_per_document(run: spec.Run, *, lengths_tokens: npt.NDArray[np.int64], n_classes: int) -> float | None:
+def flops_per_document(run: spec.Run, *, lengths_tokens: npt.NDArray[np.int64], n_classes: int, n_special_tokens: int = 2) -> float | None:
     """Operations for a document of median length, as far as it is read; None where no formula applies.
 
-    `lengths_tokens`, shape (documents,), are whole lengths in the model's own tokens.
+    `lengths_tokens`, shape (documents,), are whole lengths in the model's own tokens, of which `n_special_tokens` stand around
+    each document and each window of it (2 for every encoder that bakeoff names). Windows are counted each by itself.
     """
+    one = _formula(run, n_classes)
+    if one is None:
+        return None
     most = run.longdoc.max_tokens
     read = lengths_tokens if most is None else np.minimum(lengths_tokens, most)
-    tokens = int(np.median(read))
-    if isinstance(run.model, spec.BiLstm):
-        return flops.of_bilstm(run.model, tokens=tokens, n_classes=n_classes)
-    if isinstance(run.model, spec.Scratch):
-        return flops.of_scratch(run.model, tokens=tokens, n_classes=n_classes)
-    if not isinstance(run.model, spec.Pretrained | spec.Frozen):
+    return sum(map(one, flops.passes_tokens(int(np.median(read)), run.longdoc, n_special_tokens=n_special_tokens)))
+
+
+def _formula(run: spec.Run, n_classes: int) -> Callable[[int], float] | None:
+    """Operations for so many tokens that a model reads in one pass."""
+    model = run.model
+    if isinstance(model, spec.BiLstm):
+        return lambda tokens: flops.of_bilstm(model, tokens=tokens, n_classes=n_classes)
+    if isinstance(model, spec.Scratch):
+        return lambda tokens: flops.of_scratch(model, tokens=tokens, n_classes=n_classes)
+    if not isinstance(model, spec.Pretrained | spec.Frozen):
         return None
-    size = encoder_size(run.model)
-    return None if size is None else flops.of_encoder(size, tokens=tokens, n_classes=n_classes)
+    size, window = encoder_size(model), run.longdoc.attention_window
+    if size is None:
+        return None
+    if window is None:
+        return lambda tokens: flops.of_encoder(size, tokens=tokens, n_classes=n_classes)
+    extended = replace(size, family="longformer")
+    return lambda tokens: flops.of_encoder(extended, tokens=tokens, n_classes=n_classes, window=window)
 
 
 def encoder_size(model: spec.Pretrained | spec.Frozen) -> spec.EncoderSize | None:

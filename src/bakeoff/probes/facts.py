@@ -6,14 +6,13 @@ import numpy as np
 
 from bakeoff.probes import samples
 from bakeoff.probes.contention import CONTENDED_SHARE
-from bakeoff.probes.grid import LENGTHS_TOKENS
 from bakeoff.probes.kit import Served
 from bakeoff.probes.rules import Rules
 from bakeoff.probes.samples import PERCENTILES, Ratio, Samples, Summary
 from bakeoff.probes.session import Measured, Outcome, grid_rules
 from bakeoff.record import Agreement, GridPoint, LatencyFacts, ServingCost
 
-ONLY_IN_GRID = "lengths=grid has a median for each length instead"
+ONLY_IN_GRID = "a grid has a median for each length instead"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,7 +72,7 @@ def facts_of(
         agreement=agreement,
         notes=(*served.notes, *_notes(measured, agreement, setting.rules)),
         cost=_cost(measured, served, summary.values["p50_ms"]),
-        grid=tuple(_grid_point(length, measured, setting, rng) for length in LENGTHS_TOKENS) if in_grid else (),
+        grid=tuple(_grid_point(length, measured, setting, rng) for length in sorted({*measured.grid, *measured.grid_reasons})),
     )
 
 
@@ -101,13 +100,16 @@ def _grid_point(tokens: int, measured: Measured, setting: Setting, rng: np.rando
     if turns is None:
         return GridPoint(tokens=tokens, n_samples=0, p50_ms=None, interval=None, reason=measured.grid_reasons[tokens])
     own = samples.gather(turns, batch_size=1, n_batches=1)
-    summary = samples.summarise(own, rules=grid_rules(setting.rules), resolution_ns=setting.resolution_ns, batch_size=1, rng=rng)
+    rules = grid_rules(setting.rules, measured.lengths)
+    summary = samples.summarise(own, rules=rules, resolution_ns=setting.resolution_ns, batch_size=1, rng=rng)
     return GridPoint(
         tokens=tokens,
         n_samples=len(own.total_ms),
         p50_ms=summary.values["p50_ms"],
         interval=summary.intervals.get("p50_ms"),
         reason=summary.missing.get("p50_ms"),
+        peak_memory_mb=measured.grid_memory_mb.get(tokens),
+        tokens_processed=measured.grid_processed.get(tokens),
     )
 
 

@@ -6,7 +6,8 @@ product of (a, b) and (b, c) matrices is 2·a·b·c operations.
 """
 
 from bakeoff.models.sizes import LONGFORMER_WINDOW
-from bakeoff.spec import BiLstm, EncoderSize, Scratch
+from bakeoff.models.windows import CHUNK_WINDOWS
+from bakeoff.spec import BiLstm, EncoderSize, LongDoc, Scratch
 
 
 def of_bilstm(model: BiLstm, *, tokens: int, n_classes: int) -> float:
@@ -33,28 +34,43 @@ def of_scratch(model: Scratch, *, tokens: int, n_classes: int) -> float:
     return float(model.layers * layer + 2 * d * n_classes)
 
 
-def of_encoder(size: EncoderSize, *, tokens: int, n_classes: int) -> float:
+def of_encoder(size: EncoderSize, *, tokens: int, n_classes: int, window: int = LONGFORMER_WINDOW) -> float:
     """A layer over n tokens of width d: projections 8·n·d², attention core, feed-forward; and the head, 2·d·classes.
 
     Projections are four products (n, d)·(d, d). The core of full attention is QKᵀ and its product with V, over all heads
     2·n²·d each, so 4·n²·d. The feed-forward layer of inner width f is 4·n·d·f (16·n·d² at f = 4·d); ModernBERT's gated one
-    has three products, 6·n·d·f. Longformer pads n to its window, and its core is one of blocks and of one global token.
+    has three products, 6·n·d·f. Longformer pads n to whole windows of `window` tokens, and its core is one of blocks and of
+    one global token.
     """
     n, d = tokens, size.width
     if size.family == "longformer":
-        n = -(-n // LONGFORMER_WINDOW) * LONGFORMER_WINDOW
-    core = _blocks(n, d) + _global_token(n, d) if size.family == "longformer" else 4 * n * n * d
+        n = -(-n // window) * window
+    core = _blocks(n, d, window) + _global_token(n, d) if size.family == "longformer" else 4 * n * n * d
     products = 6 if size.family == "modernbert" else 4
     layer = 8 * n * d * d + core + products * n * d * size.feed_forward
     return float(size.layers * layer + 2 * d * n_classes)
 
 
-def _blocks(n: int, d: int) -> int:
+def passes_tokens(tokens: int, longdoc: LongDoc, *, n_special_tokens: int) -> list[int]:
+    """How long each pass of the model over a document of `tokens` is, padding and special tokens included: one, or a window each.
+
+    Windows are read in chunks, longest first, so that the last, which may be shorter, is padded unless it has a chunk of its own.
+    """
+    window, overlap = longdoc.window_tokens, longdoc.overlap_tokens
+    if window is None or overlap is None:
+        return [tokens]
+    room = window - n_special_tokens
+    count = 1 + -(-max(tokens - window, 0) // (room - overlap))
+    last = tokens - (count - 1) * (room - overlap)
+    return [window] * (count - 1) + [last if count % CHUNK_WINDOWS == 1 else window]
+
+
+def _blocks(n: int, d: int, window: int) -> int:
     """Longformer's sliding core with w tokens each way (Beltagy et al., 2020), as Hugging Face computes it.
 
     QKᵀ: n/w − 1 overlapping blocks of 2·w by 2·w, 8·w²·d each. Weights with V: n/w blocks of w by 3·w, 6·w²·d each.
     """
-    w = LONGFORMER_WINDOW // 2
+    w = window // 2
     return (n // w - 1) * 8 * w * w * d + n // w * 6 * w * w * d
 
 

@@ -11,7 +11,14 @@ from bakeoff.errors import NotApplicable
 
 LENGTHS_TOKENS = tuple(2**power for power in range(3, 13))
 """8 to 4,096, special tokens included."""
+LONG_LENGTHS_TOKENS = tuple(2**power for power in range(9, 16))
+"""512 to 32,768."""
 _WORDS = 500
+
+
+def lengths_of(lengths: str) -> tuple[int, ...]:
+    """The lengths in tokens that a setting of `probe.lengths` generates; none for the dataset's own."""
+    return {"grid": LENGTHS_TOKENS, "long_grid": LONG_LENGTHS_TOKENS}.get(lengths, ())
 
 
 def documents_of(

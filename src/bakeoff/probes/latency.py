@@ -146,6 +146,8 @@ def play_rounds(
 
 def is_enough(samples: int, *, rounds: int, seconds: float, rules: Rules) -> bool:
     """Whether a model needs no further turn: it has the samples for p99, or can only have those for p95, or no time left."""
+    if samples < rules.samples_anyhow:
+        return False
     if seconds >= rules.seconds_per_model:
         return True
     if rounds < rules.least_rounds or samples < rules.samples_p95:

@@ -14,6 +14,7 @@ from bakeoff import record, spec
 from bakeoff.data import longdoc
 from bakeoff.data.batches import pad
 from bakeoff.data.tokens import Document
+from bakeoff.models import windows
 from bakeoff.models.linear import TfidfClassifier
 from bakeoff.models.loading import Linear
 from bakeoff.probes.weights import Neural
@@ -54,6 +55,8 @@ class Stages:
     pool: Callable[[Any], Probabilities]
     """Probabilities (texts, classes) in the memory of the CPU."""
     lengths_tokens: Callable[[Sequence[Document]], npt.NDArray[np.int64]]
+    tokens_processed: Callable[[int], int]
+    """How many tokens pass through the model for a document of so many, special tokens included in both."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,6 +111,10 @@ class Pipeline:
         """Whole lengths in the model's own tokens, special ones included, shape (texts,)."""
         return self.stages.lengths_tokens(texts)
 
+    def tokens_processed(self, tokens: int) -> int:
+        """How many tokens pass through the model for a document of so many, special tokens included in both."""
+        return self.stages.tokens_processed(tokens)
+
     def _answer(self, texts: Sequence[Document]) -> Probabilities:
         stages = self.stages
         if not texts:
@@ -128,25 +135,25 @@ def neural_stages(candidate: Neural, reading: spec.LongDoc, forward: Forward) ->
         return probabilities
 
     return Stages(
-        tokenise=lambda texts: longdoc.content(texts, tokeniser.encode_now),
+        tokenise=lambda texts: longdoc.content(texts, tokeniser, reading, now=True),
         window=window,
         forward=lambda batch: forward(*batch),
         pool=pool,
         lengths_tokens=lambda texts: longdoc.read(texts, tokeniser, reading).lengths_tokens,
+        tokens_processed=lambda tokens: int(windows.processed_tokens(np.asarray([_kept(tokens, reading)]), reading, tokeniser)[0]),
     )
 
 
 def linear_stages(classifier: Linear, reading: spec.LongDoc) -> Stages:
     """TF-IDF or the majority class: words are found and cut in one go, so that there is no window stage to speak of."""
-    most = reading.max_tokens
-
     if isinstance(classifier, TfidfClassifier):
         return Stages(
-            tokenise=lambda texts: classifier.features([longdoc.read_words(text, most) for text in texts]),
+            tokenise=lambda texts: classifier.features([longdoc.read_words(text, reading) for text in texts]),
             window=lambda features: features,
             forward=classifier.scores,
             pool=classifier.probabilities,
             lengths_tokens=longdoc.count_words,
+            tokens_processed=lambda tokens: _kept(tokens, reading),
         )
     return Stages(
         tokenise=lambda texts: texts,
@@ -154,7 +161,13 @@ def linear_stages(classifier: Linear, reading: spec.LongDoc) -> Stages:
         forward=classifier.predict,
         pool=lambda probabilities: probabilities,
         lengths_tokens=longdoc.count_words,
+        tokens_processed=lambda tokens: _kept(tokens, reading),
     )
+
+
+def _kept(tokens: int, reading: spec.LongDoc) -> int:
+    """How many tokens of a document of so many are read."""
+    return tokens if reading.max_tokens is None else min(tokens, reading.max_tokens)
 
 
 def _characters(document: Document) -> int:

@@ -30,6 +30,8 @@ def require(run: spec.Run) -> None:
         if engine != "eager" or device != "cpu":
             raise NotApplicable(f"{model.name} has no forward pass of PyTorch's: set probe.engine=eager and probe.device=cpu")
         return
+    if run.longdoc.strategy == "extended" and engine != "eager":
+        raise NotApplicable(f"probe.engine={engine} does not take the sliding attention of longdoc=extended: set probe.engine=eager")
     if engine.startswith("onnx"):
         _require_onnx(engine, device, model.precision)
     if engine == "compile":

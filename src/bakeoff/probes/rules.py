@@ -22,6 +22,8 @@ class Rules:
     """A turn's timed calls last at least this long together."""
     least_calls: int = 5
     """Timed calls a turn at least: a slow model would otherwise spend most of its time on untimed ones."""
+    staged: bool = True
+    """Whether a turn ends with one more call, timed stage by stage."""
     least_rounds: int = 50
     """Turns of a model at least: a fast one has its samples after three, which are too few to resample."""
     samples_p50: int = 20
@@ -31,6 +33,8 @@ class Rules:
     """Samples that a percentile needs: 50 beyond it, and 20 in all for the median."""
     seconds_per_model: float = 180.0
     """A model's turns may take this long together; what is not reached by then stays empty."""
+    samples_anyhow: int = 0
+    """Samples that are taken even where they need longer than that."""
     warm_up_calls: int = 20
     """Calls a warm-up block; blocks are of the same documents."""
     warm_up_tolerance: float = 0.05

@@ -41,6 +41,7 @@ class Servable(Protocol):
     def probabilities(self, texts: Sequence[Document]) -> npt.NDArray[Any]: ...
     def timed(self, texts: Sequence[Document]) -> Stages: ...
     def lengths_tokens(self, texts: Sequence[Document]) -> npt.NDArray[Any]: ...
+    def tokens_processed(self, tokens: int) -> int: ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,6 +97,21 @@ class Bench:
         served.label([documents[i] for i in longest])
         return _peak_memory_mb(self._device)
 
+    def answer_length(self, name: str, tokens: int) -> float | None:
+        """Answer one generated document of so many tokens; the most memory held meanwhile, in MB (of a GPU: of its own).
+
+        None where the system does not tell. Raises NotApplicable as `grid.documents_of` does.
+        """
+        served = self._served[name]
+        documents = grid.documents_of(tokens, 1, self._documents[name], served.lengths_tokens)
+        told = _forget_peak_memory(self._device)
+        served.label(documents)
+        return _peak_memory_mb(self._device) if told else None
+
+    def tokens_processed(self, name: str, tokens: int) -> int:
+        """How many tokens pass through a model for a document of so many."""
+        return self._served[name].tokens_processed(tokens)
+
     def set_batch(self, name: str, size: int) -> None:
         """Answer `size` documents a call from now on. Raises BakeoffError when that many do not fit."""
         batches = batches_of(self._documents[name], size)
@@ -113,15 +129,14 @@ class Bench:
         self._batches[name] = batches_of(self._documents[name], found.best)
         return found
 
-    def warm_up_at(self, name: str, tokens: int, count: int, rules: Rules) -> WarmUp:
-        """Make `name@tokens`, the same model with `count` generated documents of that length, and call it until it is warm.
+    def set_length(self, name: str, tokens: int, count: int) -> None:
+        """Make `name@tokens`, the same model with `count` generated documents of that length.
 
         Raises NotApplicable where no document of that length can be made.
         """
         served, player = self._served[name], f"{name}@{tokens}"
         documents = grid.documents_of(tokens, count, self._documents[name], served.lengths_tokens)
         self._served[player], self._batches[player] = served, batches_of(documents, 1)
-        return self.warm_up(player, rules)
 
     def warm_up(self, name: str, rules: Rules) -> WarmUp:
         """Call a model until it is warm."""
@@ -130,7 +145,8 @@ class Bench:
     def turn(self, name: str, first: int, rules: Rules) -> Turn:
         """One turn, which goes on with batch number `first`."""
         served = self._served[name]
-        return take_turn(served.label, self._batches[name], first, rules=rules, synchronise=self._synchronise(), staged=served.timed)
+        staged = served.timed if rules.staged else None
+        return take_turn(served.label, self._batches[name], first, rules=rules, synchronise=self._synchronise(), staged=staged)
 
     def lengths_tokens(self, name: str) -> npt.NDArray[np.int64]:
         """Lengths of the documents in the model's own tokens, shape (documents,)."""
@@ -188,6 +204,20 @@ def _sendable(error: Exception) -> Exception:
     except Exception:
         return RuntimeError(f"{type(error).__name__} in the process of the model")
     return error.with_traceback(None)
+
+
+def _forget_peak_memory(device: Device) -> bool:
+    """Count the most memory held from now on; False where the system does not do that."""
+    if device == "cuda":
+        import torch
+
+        torch.cuda.reset_peak_memory_stats()
+        return True
+    try:
+        Path("/proc/self/clear_refs").write_text("5", encoding="ascii")  # proc(5): the peak becomes what is held now
+    except OSError:
+        return False
+    return True
 
 
 def _peak_memory_mb(device: Device) -> float:

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +18,7 @@ import numpy.typing as npt
 from bakeoff.data.tokens import Document
 from bakeoff.errors import NotApplicable
 from bakeoff.probes.contention import CpuReading, foreign_share, read_cpu
-from bakeoff.probes.grid import LENGTHS_TOKENS
+from bakeoff.probes.grid import LENGTHS_TOKENS, LONG_LENGTHS_TOKENS, lengths_of
 from bakeoff.probes.latency import Turn, play_rounds
 from bakeoff.probes.rules import Rules
 from bakeoff.probes.serving import Kit
@@ -30,6 +30,9 @@ GRID_DOCUMENTS = 20
 """Generated documents a length."""
 GRID_SAMPLES = 100
 """Calls a length, of which only the median is asked."""
+LONG_GRID_SAMPLES = 20
+LONG_GRID_LEAST_SAMPLES = 5
+"""Of lengths=long_grid, whose longest documents take seconds a call: the most calls a length, and those taken however long."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,6 +50,8 @@ class Candidate:
 class Measured:
     """What a session learned about one Run."""
 
+    lengths: Literal["dataset", "grid", "long_grid"] = "dataset"
+    """What `probe.lengths` asks for."""
     batch_size: int = 1
     search: Search | None = None
     warm_up: WarmUp | None = None
@@ -57,9 +62,13 @@ class Measured:
     turns: dict[int, Turn] = field(default_factory=dict)
     """Round → turn over the dataset's documents; empty for lengths=grid."""
     grid: dict[int, dict[int, Turn]] = field(default_factory=dict)
-    """Tokens → round → turn; empty for lengths=dataset."""
+    """Tokens → round → turn, of every length that is read; empty for lengths=dataset."""
     grid_reasons: dict[int, str] = field(default_factory=dict)
     """Tokens → why that length was not timed."""
+    grid_memory_mb: dict[int, float | None] = field(default_factory=dict)
+    """Tokens → the most memory that a process with this model alone held while it answered; None where that is not told."""
+    grid_processed: dict[int, int] = field(default_factory=dict)
+    """Tokens → how many pass through the model."""
     served: Any = None
     """What `Kit.describe` told about the model."""
     answers: npt.NDArray[np.float64] | None = None
@@ -135,7 +144,7 @@ class _Session:
     """By engine."""
 
     def __post_init__(self) -> None:
-        self.measured = {run_id: Measured() for run_id in self.candidates}
+        self.measured = {run_id: Measured(lengths=probe_of(candidate.run).lengths) for run_id, candidate in self.candidates.items()}
 
     def close(self) -> None:
         """End the processes."""
@@ -158,6 +167,11 @@ class _Session:
             loaded = worker.ask("load", run_id, run, self.candidates[run_id].weights, self.documents)
             measured.start_up_seconds = loaded.answered_at - begin - loaded.preparing_seconds
             measured.peak_memory_mb = worker.ask("answer_longest", run_id, probe_of(run).batch_size or 1)
+            for tokens in self._lengths(run_id):
+                try:
+                    measured.grid_memory_mb[tokens] = worker.ask("answer_length", run_id, tokens)
+                except NotApplicable as reason:
+                    measured.grid_reasons[tokens] = str(reason)
         finally:
             worker.close()
 
@@ -172,7 +186,10 @@ class _Session:
         measured.served = self._ask(run_id, "describe", run)
 
     def warm_up(self, run_id: str) -> None:
-        """Settle the batch size, and call it until it is warm; in a grid, at each length that it reads."""
+        """Settle the batch size, and call it until it is warm; in a grid, at each length that it reads.
+
+        In a long grid at the shortest alone: longer documents take seconds a call, and each turn opens with an untimed one.
+        """
         run, measured = self.candidates[run_id].run, self.measured[run_id]
         probe = probe_of(run)
         if probe.batch_size is None:
@@ -184,18 +201,13 @@ class _Session:
         if probe.lengths == "dataset":
             measured.warm_up = self._ask(run_id, "warm_up", self.rules)
             return
-        for tokens in LENGTHS_TOKENS:
-            most = run.longdoc.max_tokens
-            if most is not None and tokens > most:
-                measured.grid_reasons[tokens] = f"longdoc={run.longdoc.label} reads {most} tokens of a document"
-                continue
-            try:
-                warm = self._ask(run_id, "warm_up_at", tokens, GRID_DOCUMENTS, self.rules)
-            except NotApplicable as reason:
-                measured.grid_reasons[tokens] = str(reason)
-                continue
+        for tokens in measured.grid_memory_mb:
+            self._ask(run_id, "set_length", tokens, GRID_DOCUMENTS)
             measured.grid[tokens] = {}
-            measured.warm_up = warm if measured.warm_up is None else measured.warm_up.and_also(warm)
+            measured.grid_processed[tokens] = self._ask(run_id, "tokens_processed", tokens)
+            if measured.lengths == "grid" or measured.warm_up is None:
+                warm = self.workers[probe.engine].ask("warm_up", f"{run_id}@{tokens}", self.rules)
+                measured.warm_up = warm if measured.warm_up is None else measured.warm_up.and_also(warm)
 
     def play(self) -> None:
         """Turns over the dataset's documents, then over the grid's."""
@@ -206,14 +218,27 @@ class _Session:
             self.measured[run_id].turns = turns
         for run_id, error in played.failed.items():
             self._out(run_id, error)
-        cells = {(run_id, tokens): f"{run_id}@{tokens}" for run_id in self.measured for tokens in self.measured[run_id].grid}
-        rules = grid_rules(self.rules)
+        self._play_grid("grid")
+        self._play_grid("long_grid")
+
+    def _play_grid(self, lengths: str) -> None:
+        """Turns over generated documents, each length of a Run by itself."""
+        rules, asked = grid_rules(self.rules, lengths), {name: each for name, each in self.measured.items() if each.lengths == lengths}
+        cells = {(run_id, tokens): f"{run_id}@{tokens}" for run_id, measured in asked.items() for tokens in measured.grid}
         played = play_rounds({name: self._player(run_id, name, rules) for (run_id, _), name in cells.items()}, rng=self.rng, rules=rules)
         for (run_id, tokens), name in cells.items():
             if name in played.failed:
                 self._out(run_id, played.failed[name])
             elif run_id in self.measured:
                 self.measured[run_id].grid[tokens] = played.turns[name]
+
+    def _lengths(self, run_id: str) -> list[int]:
+        """The generated lengths that a Run reads; the others have their reason written down."""
+        run, measured = self.candidates[run_id].run, self.measured[run_id]
+        most, lengths = run.longdoc.max_tokens, lengths_of(measured.lengths)
+        too_long = [tokens for tokens in lengths if most is not None and tokens > most]
+        measured.grid_reasons |= dict.fromkeys(too_long, f"longdoc={run.longdoc.label} reads {most} tokens of a document")
+        return [tokens for tokens in lengths if tokens not in too_long]
 
     def answer(self, run_id: str) -> None:
         """Let it answer the texts asked for."""
@@ -236,8 +261,23 @@ class _Session:
         self.failed.setdefault(run_id, error)
 
 
-def grid_rules(rules: Rules) -> Rules:
-    """What is enough for one length of the grid."""
+def grid_rules(rules: Rules, lengths: str = "grid") -> Rules:
+    """What is enough for one length of a grid."""
+    if lengths == "long_grid":
+        least = min(LONG_GRID_LEAST_SAMPLES, rules.samples_p95)
+        samples = min(LONG_GRID_SAMPLES, rules.samples_p95)
+        return replace(
+            rules,
+            untimed_calls=1,
+            staged=False,
+            least_calls=1,
+            least_rounds=least,
+            samples_p50=least,
+            samples_p95=samples,
+            samples_p99=samples,
+            samples_anyhow=least,
+            seconds_per_model=rules.seconds_per_model / len(LONG_LENGTHS_TOKENS),
+        )
     samples = min(GRID_SAMPLES, rules.samples_p95)
     return replace(
         rules,

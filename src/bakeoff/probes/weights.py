@@ -50,30 +50,31 @@ def _untrained(run: spec.Run, prepared: Prepared, n_classes: int) -> Neural | Li
     if isinstance(model, spec.Majority):
         return MajorityClassifier(n_classes)
     if isinstance(model, spec.Tfidf):
-        return untrained.tfidf(model, n_classes=n_classes, texts=[read_words(each, run.longdoc.max_tokens) for each in pool.documents])
+        return untrained.tfidf(model, n_classes=n_classes, texts=[read_words(each, run.longdoc) for each in pool.documents])
     if isinstance(model, spec.BiLstm | spec.Scratch):
         own = _vocabulary(model, pool.all_texts, pairs=pairs)
-        module = untrained.over_vocabulary(model, vocabulary_size=len(own), n_classes=n_classes, pad_id=own.pad_id)
+        module = untrained.over_vocabulary(
+            model, vocabulary_size=len(own), n_classes=n_classes, pad_id=own.pad_id, longdoc=run.longdoc, frame=own
+        )
         return Neural(classifier=module.eval(), tokeniser=own)
-    if isinstance(model, spec.Frozen):
+    if not isinstance(model, spec.Pretrained | spec.Frozen):
+        raise _refusal(model)
+    notes: tuple[str, ...] = ()
+    folder: Path | None = None
+    if isinstance(model, spec.Pretrained) and model.without_checkpoint:
+        notes = (f"{model.name} has no checkpoint here, so the tokeniser of {STAND_IN} stands in for its own",)
+    else:
         folder = checkpoint.resolve(model.checkpoint, model.revision)
         checkpoint.verify(model)
-        return _of_encoder(untrained.frozen(model, n_classes=n_classes, folder=folder), CheckpointTokeniser(folder), pairs=pairs)
-    if not isinstance(model, spec.Pretrained):
-        raise _refusal(model)
-    if model.without_checkpoint:
-        tokeniser = CheckpointTokeniser(checkpoint.resolve(STAND_IN, None))
-        note = f"{model.name} has no checkpoint here, so the tokeniser of {STAND_IN} stands in for its own"
-        return _of_encoder(untrained.pretrained(model, n_classes=n_classes, folder=None), tokeniser, pairs=pairs, notes=(note,))
-    folder = checkpoint.resolve(model.checkpoint, model.revision)
-    checkpoint.verify(model)
-    return _of_encoder(untrained.pretrained(model, n_classes=n_classes, folder=folder), CheckpointTokeniser(folder), pairs=pairs)
-
-
-def _of_encoder(module: nn.Module, tokeniser: CheckpointTokeniser, *, pairs: bool, notes: tuple[str, ...] = ()) -> Neural:
+    tokeniser = CheckpointTokeniser(folder or checkpoint.resolve(STAND_IN, None))
+    if isinstance(model, spec.Pretrained):
+        built = untrained.pretrained(model, n_classes=n_classes, folder=folder, longdoc=run.longdoc, frame=tokeniser)
+    else:
+        assert folder is not None, "frozen features are those of a checkpoint"
+        built = untrained.frozen(model, n_classes=n_classes, folder=folder, longdoc=run.longdoc, frame=tokeniser)
     if pairs and tokeniser.pair is not None:
-        encoders.tell_segments(module.get_submodule("encoder"), tokeniser.pair.separator_id)
-    return Neural(classifier=module.eval(), tokeniser=tokeniser, notes=notes)
+        encoders.tell_segments(built.get_submodule("encoder"), tokeniser.pair.separator_id)
+    return Neural(classifier=built.eval(), tokeniser=tokeniser, notes=notes)
 
 
 def _vocabulary(model: spec.BiLstm | spec.Scratch, texts: Sequence[str], *, pairs: bool) -> WordVocabulary | CheckpointTokeniser:
@@ -95,4 +96,4 @@ def _trained(model: spec.Model, folder: Path, n_classes: int) -> Neural | Linear
     if not isinstance(model, spec.Neural | spec.Frozen):
         raise _refusal(model)
     tokeniser = read_tokeniser(folder, words_in=VOCABULARY)
-    return Neural(classifier=loading.neural(model, folder, n_classes=n_classes, pad_id=tokeniser.pad_id), tokeniser=tokeniser)
+    return Neural(classifier=loading.neural(model, folder, n_classes=n_classes, frame=tokeniser), tokeniser=tokeniser)

@@ -13,6 +13,8 @@ class Figure:
     file: str
     caption: str
     svg: str
+    runs: tuple[str, ...] = ()
+    """The Runs that it was drawn from."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,6 +27,8 @@ class Grid:
     numeric: tuple[bool, ...]
     """Which columns stand to the right."""
     rows: tuple[tuple[str, ...], ...]
+    runs: tuple[tuple[str, ...], ...] = ()
+    """The Runs behind each row; empty where the page tells them elsewhere."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,8 +46,12 @@ class Block:
     """Lines for a shell, printed together."""
 
 
-def grid(name: str, columns: Sequence[tuple[str, Sequence[str]]], *, texts: Sequence[str]) -> Grid:
+def grid(
+    name: str, columns: Sequence[tuple[str, Sequence[str]]], *, texts: Sequence[str], runs: Sequence[tuple[str, ...]] = ()
+) -> Grid:
     """A Grid from columns of equal length, each a head and its cells; the heads in `texts` hold words, the others numbers.
+
+    `runs` are the ids behind each row.
 
     A column of numbers with nothing but dashes is left out: what was not measured for anybody needs no column.
     """
@@ -53,4 +61,5 @@ def grid(name: str, columns: Sequence[tuple[str, Sequence[str]]], *, texts: Sequ
         heads=tuple(head for head, _ in kept),
         numeric=tuple(head not in texts for head, _ in kept),
         rows=tuple(zip(*(cells for _, cells in kept), strict=True)),
+        runs=tuple(runs),
     )

@@ -86,8 +86,20 @@ def model_name(run: Run) -> str:
     return run.model.name if checkpoint in run.model.name else f"{run.model.name} ({checkpoint})"
 
 
+_KEYS: dict[str, str] = {}
+"""Run id → key: a page asks for the candidates of thousands of Runs several times."""
+
+
 def _candidate_key(run: Run) -> str:
     """What is asked of every Run of a candidate, whatever its dataset, labels, draw and seed."""
+    if isinstance(run.model, ZeroShot):  # its key also depends on words that are no part of the id
+        return _asked(run)
+    if run.run_id not in _KEYS:
+        _KEYS[run.run_id] = _asked(run)
+    return _KEYS[run.run_id]
+
+
+def _asked(run: Run) -> str:
     needed = {name: _candidate_key(each) for name, each in run.needs.items()}
     texts = run.budget.unlabelled_fingerprint or run.budget.unlabelled
     asked = [identity(_by_itself(run)), identity(run.longdoc), identity(run.probe), run.budget.order, texts]

@@ -1,7 +1,8 @@
 """The figure of a section: scores against labels, or at one budget."""
 
-from bakeoff.report import figures, words
+from bakeoff.report import equivalents, figures, words
 from bakeoff.report.blocks import Figure
+from bakeoff.report.equivalents import Equivalence, shown_in_figure
 from bakeoff.report.summary import Section, Standing, Table
 
 
@@ -18,13 +19,38 @@ def section_figure(section: Section) -> Figure | None:
     )
     if len(section.tables) > 1:
         ticks = {table.n_labels: f"all {table.n_labels:,}" if table.labels == "all" else f"{table.n_labels:,}" for table in section.tables}
-        svg = figures.curves(lines, baseline, ticks=ticks, axis=axis, salt=section.slug)
+        shown = shown_in_figure(section)
+        span = None if shown is None else _span(shown)
+        svg = figures.curves(lines, baseline, ticks=ticks, axis=axis, salt=section.slug, span=span)
         caption = f"{section.title}: {metric} against the number of labels."
+        if shown is not None:
+            caption += (
+                f" Dotted: {shown.candidate.label} needs {equivalents.text(shown.needed.middle)} labels to score what "
+                f"{shown.best.candidate.label} scores with {shown.table.n_labels:,}."
+            )
     else:
         lines.sort(key=lambda line: -line.points[0].mean)
         svg = figures.dots(lines, baseline, axis=axis, salt=section.slug)
         caption = f"{section.title}: {metric} at {words.budget(section.tables[0])}."
-    return Figure(file=f"{section.slug}-{section.metric.replace('_', '-')}.svg", caption=caption, svg=svg)
+    return Figure(file=f"{section.slug}-{section.metric.replace('_', '-')}.svg", caption=caption, svg=svg, runs=_runs(section))
+
+
+def _span(shown: Equivalence) -> figures.Span | None:
+    middle, best = shown.needed.middle, shown.best.estimate
+    if best is None:
+        return None
+    times = middle.n / shown.table.n_labels
+    return figures.Span(
+        score=100 * best.mean,
+        first=float(shown.table.n_labels),
+        last=middle.n,
+        is_open=middle.side == "more_than",
+        said=f"{'more than ' if middle.side == 'more_than' else ''}{words.three_digits(times)}× the labels",
+    )
+
+
+def _runs(section: Section) -> tuple[str, ...]:
+    return tuple(record.run_id for table in section.tables for standing in table.scored for record in standing.records)
 
 
 def _order(section: Section) -> dict[str, int]:

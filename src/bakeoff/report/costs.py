@@ -24,6 +24,8 @@ class Prices:
     cpu_core_hour: float
     gpu_hour: float
     note: str
+    label: float | None = None
+    """One label by a person; null where nobody says."""
 
     def hour(self, *, device: str, threads: int) -> float:
         """An hour of the cores that compute, or of one GPU."""
@@ -51,8 +53,13 @@ class Cost:
         """Fitting once, the mean over seeds; null without a quality Run."""
         if self.training is None or not self.training.records:
             return None
-        some = self.training.records[0]
-        return self.training.train_seconds / _HOUR_SECONDS * prices.hour(device=some.machine.device, threads=some.run.probe.threads)
+        return money_to_train(self.training, prices)
+
+
+def money_to_train(standing: Standing, prices: Prices) -> float:
+    """Fitting once, the mean over seeds, on the device of the first Run; it takes a finished one."""
+    some = standing.records[0]
+    return standing.train_seconds / _HOUR_SECONDS * prices.hour(device=some.machine.device, threads=some.run.probe.threads)
 
 
 def read_prices(path: Path) -> Prices:

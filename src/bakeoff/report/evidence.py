@@ -197,8 +197,14 @@ def _sweep_to_plain(sweep: Sweep, found: Sequence[Outcome]) -> dict[str, Any]:
 
 
 def _cell_from_plain(plain: dict[str, Any]) -> Cell:
+    run = convert.build_run(plain["run"]) if plain["run"] else None
+    if run is not None and run.run_id != plain["run_id"]:
+        raise DataError(
+            f"{plain['run_id']} was baked with a recipe that has changed since (it would be {run.run_id} now): "
+            "bake its sweep again, or rebuild the page with the bakeoff that wrote it"
+        )
     return Cell(
         overrides=tuple(plain["overrides"]),
-        run=convert.build_run(plain["run"]) if plain["run"] else None,
+        run=run,
         reason=plain["reason"] if plain["status"] == "not_applicable" else None,
     )

@@ -10,6 +10,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from bakeoff.report.plain import visible
+
 INK, FAINT, GRID, PAPER = "#1f2328", "#656d76", "#d8dee4", "#ffffff"
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#aa4499", "#b58900", "#3fa7d6", "#8c564b")
 """After Okabe and Ito (2008), without yellow and black, which vanish on light or dark pages."""
@@ -75,12 +77,25 @@ class Baseline:
     scores: tuple[float, ...]
 
 
+@dataclass(frozen=True, kw_only=True)
+class Span:
+    """How far along a score, in per cent, it is from one number of labels to another; open where that is only a bound."""
+
+    score: float
+    first: float
+    last: float
+    is_open: bool
+    said: str
+
+
 def look_of(place: int) -> Look:
     """Colour and marker of the candidate at a place; a colour that comes round again has another marker."""
     return {"color": COLOURS[place % len(COLOURS)], "marker": MARKERS[(place + place // len(MARKERS)) % len(MARKERS)]}
 
 
-def curves(lines: Sequence[Line], baseline: Baseline, *, ticks: dict[int, str], axis: str, salt: str) -> str:
+def curves(
+    lines: Sequence[Line], baseline: Baseline, *, ticks: dict[int, str], axis: str, salt: str, span: Span | None = None
+) -> str:
     """The metric against the number of labels (log scale), a line a candidate with 95% bars; `ticks` names the budgets."""
     with style(salt):
         figure, axes = canvas(height_inches=4.3, axis=axis, left=0.065, right=0.74)
@@ -97,6 +112,12 @@ def curves(lines: Sequence[Line], baseline: Baseline, *, ticks: dict[int, str], 
                 axes.plot([at, at], [point.low, point.high], color=line.look["color"], **BAR)
             axes.plot(x, [point.mean for point in line.points], linewidth=1.8, markersize=6.5, **DOT, **line.look)
             ends.append((line.points[-1].mean, x[-1], line.label, line.look["color"]))
+        if span is not None:
+            ends_at = high * dodge**2 if span.is_open else span.last
+            axes.plot([span.first, ends_at], [span.score, span.score], color=INK, linewidth=1.1, linestyle=(0, (1, 2)))
+            axes.plot([ends_at], [span.score], color=INK, marker=">" if span.is_open else "|", markersize=7 if span.is_open else 10)
+            middle = (span.first * ends_at) ** 0.5
+            axes.annotate(span.said, (middle, span.score), xytext=(0, 4), textcoords="offset points", ha="center", fontsize=8.5, color=INK)
         axes.set_xscale("log")
         axes.set_xlim(low / (high / low) ** 0.06, high * (high / low) ** 0.05)
         axes.set_xticks([places[labels] for labels in ticks], labels=list(ticks.values()))
@@ -202,4 +223,13 @@ def as_svg(figure: Any) -> str:
     out = io.StringIO()
     unsaid = {"Date": None, "Creator": None, "Format": None, "Type": None}
     figure.savefig(out, format="svg", bbox_inches="tight", pad_inches=0.08, metadata=unsaid)
-    return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"
+    # str.splitlines would also split at characters that names may hold.
+    return "\n".join(visible(line.rstrip()) for line in out.getvalue().split("\n")).rstrip("\n") + "\n"
+
+
+def with_runs(svg: str, runs: Sequence[str]) -> str:
+    """The SVG with the ids of the Runs that it was drawn from as its description."""
+    if not runs:
+        return svg
+    said = html.escape(f"Drawn from the Runs {' '.join(runs)}")
+    return re.sub(r"(<svg\b[^>]*>)", lambda start: f"{start[1]}\n <desc>{said}</desc>", svg, count=1)

@@ -4,12 +4,15 @@ import csv
 import difflib
 import io
 import json
+import os
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Literal
 
 from bakeoff import convert
 from bakeoff.errors import ConfigError
 from bakeoff.record import Record
+from bakeoff.report.plain import visible
 from bakeoff.spec import Latency, Predictions, Run
 from bakeoff.store import Store
 
@@ -24,6 +27,13 @@ TABLE_COLUMNS: tuple[str, ...] = (
     *("run_id", "status", "dataset", "fold", "budget", "seed", "model", "longdoc"),
     *("accuracy", "macro_f1", "loss", "collapsed", "train_seconds", "engine", "latency_p50_ms", "latency_p95_ms", "error"),
 )
+_WHOLE = ("fold", "draw", "seed", "threads", "batch_size", "n_fit", "n_val", "n_test", "params_total")
+_NUMBERS = (
+    *("accuracy", "macro_f1", "loss", "ece", "truncated_fraction", "train_seconds", "tokens_per_second"),
+    *("latency_p50_ms", "latency_p95_ms", "latency_p99_ms"),
+)
+_KINDS = dict.fromkeys(_WHOLE, "whole") | dict.fromkeys(_NUMBERS, "number") | dict.fromkeys(("collapsed", "dirty"), "flag")
+"""What a column of `records.parquet` holds, where that is not text."""
 _WIDEST_CELL = 60
 
 Row = dict[str, Any]
@@ -100,6 +110,23 @@ def machine_name(record: Record) -> str:
     facts = record.machine
     parts = [facts.processor, f"{facts.usable_cpus} CPU{'s' if facts.usable_cpus > 1 else ''}", f"{facts.memory_gb:.0f} GB"]
     return ", ".join(parts + ([facts.gpu] if facts.gpu else []))
+
+
+def write_parquet(rows: Sequence[Row], path: Path) -> None:
+    """The rows with all columns as Parquet, numbers as numbers and what is absent as null; the same rows give the same bytes."""
+    import pyarrow as pa
+    import pyarrow.parquet as parquet
+
+    kinds = {"text": pa.string(), "whole": pa.int64(), "number": pa.float64(), "flag": pa.bool_()}
+    schema = pa.schema([(column, kinds[_KINDS.get(column, "text")]) for column in COLUMNS])
+    plain = [{column: visible(value) if isinstance(value, str) else value for column, value in row.items()} for row in rows]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        parquet.write_table(pa.Table.from_pylist(plain, schema=schema), temporary, compression="zstd")
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
 
 
 def filter_rows(rows: Sequence[Row], wanted: Mapping[str, str]) -> list[Row]:
@@ -186,8 +213,10 @@ def _csv_cell(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     # Spreadsheets run a cell that starts like this; names and messages may come from strangers.
-    risky = isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r"))
-    return f"'{value}" if risky else str(value)
+    if not isinstance(value, str):
+        return str(value)
+    risky = value.lstrip(" ").startswith(("=", "+", "-", "@", "\t", "\r", "\n", *"＝＋－＠"))  # the wide forms too  # noqa: RUF001
+    return ("'" if risky else "") + visible(value)
 
 
 def _table(rows: Sequence[Row]) -> str:

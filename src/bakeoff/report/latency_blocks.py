@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 
-from bakeoff.report import latency_figures, latency_view, serving_view, words
+from bakeoff.report import latency_figures, latency_long, latency_view, serving_view, words
 from bakeoff.report.blocks import Block, Figure
 from bakeoff.report.candidates import can_be_timed, served_key
 from bakeoff.report.costs import Prices, costs
@@ -59,7 +59,7 @@ def session_blocks(sessions: Sequence[Session], places: Places) -> list[Block]:
     """A block a session, after one that says how all were measured."""
     if not sessions:
         return []
-    untrained = any(t.probe.weights == "untrained" for session in sessions for t in (*session.timings, *session.grids))
+    untrained = any(t.probe.weights == "untrained" for session in sessions for t in session.every)
     how = (*latency_view.HOW, *([latency_view.UNTRAINED] if untrained else []))
     blocks = [Block(heading="Latency", level=2, paragraphs=how)]
     for session in sessions:
@@ -87,6 +87,7 @@ def session_blocks(sessions: Sequence[Session], places: Places) -> list[Block]:
                 notes=tuple(latency_view.scaling_notes(session)),
             )
             blocks.append(block)
+        blocks += latency_long.blocks(session, places)
     return blocks
 
 
@@ -116,7 +117,7 @@ def places_of(sections: Sequence[Section], sessions: Sequence[Session]) -> dict[
         places.setdefault(served_key(candidate.run), place)
     following = len(seen)
     for session in sessions:
-        for timing in (*session.timings, *session.grids):
+        for timing in session.every:
             if timing.candidate.key not in places:
                 places[timing.candidate.key], following = following, following + 1
     return places
@@ -208,7 +209,7 @@ def _scaling(session: Session, places: Places) -> Figure:
                     label=f"{timing.label}{'' if law is None else f', exponent {law.exponent:.2f}'}",
                     look=look_of(places[timing.candidate.key]),
                     tokens=tuple(tokens for tokens, _ in points),
-                    ms=tuple(ms for _, ms in points),
+                    values=tuple(ms for _, ms in points),
                     fit=() if law is None else tuple((tokens, law.ms(tokens)) for tokens in (points[0][0], points[-1][0])),
                 )
             )

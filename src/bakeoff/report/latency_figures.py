@@ -10,12 +10,12 @@ from bakeoff.report.figures import BAR, DASHES, DOT, FAINT, INK, Look
 
 @dataclass(frozen=True, kw_only=True)
 class Scaling:
-    """One candidate's median latency by document length; `fit` are the two ends of its fitted power law, if it has one."""
+    """What an answer of one candidate takes by document length; `fit` are the two ends of its fitted power law, if it has one."""
 
     label: str
     look: Look
     tokens: tuple[float, ...]
-    ms: tuple[float, ...]
+    values: tuple[float, ...]
     fit: tuple[tuple[float, float], ...]
 
 
@@ -43,16 +43,16 @@ class Spread:
 
 
 def scaling(lines: Sequence[Scaling], *, axis: str, salt: str) -> str:
-    """Latency against length, both on log scales, the fitted power laws dashed."""
+    """What `axis` says against length, both on log scales, the fitted power laws dashed."""
     with figures.style(salt):
         figure, axes = figures.canvas(height_inches=4.3, axis=axis, left=0.065, right=0.7)
         ends = []
         for line in lines:
-            axes.plot(line.tokens, line.ms, linewidth=1.4, markersize=6.5, **DOT, **line.look)
-            ends.append((line.ms[-1], line.tokens[-1], line.label, line.look["color"]))
+            axes.plot(line.tokens, line.values, linewidth=1.4, markersize=6.5, **DOT, **line.look)
+            ends.append((line.values[-1], line.tokens[-1], line.label, line.look["color"]))
         axes.set_xscale("log", base=2)
         axes.set_yscale("log")
-        _plain_ticks(axes.yaxis, [ms for line in lines for ms in line.ms])
+        _plain_ticks(axes.yaxis, [value for line in lines for value in line.values])
         lengths = sorted({tokens for line in lines for tokens in line.tokens})
         axes.set_xlim(lengths[0] / 1.25, lengths[-1] * 1.25)
         shown = lengths[(len(lengths) - 1) % 2 :: 2] if len(lengths) > 8 else lengths

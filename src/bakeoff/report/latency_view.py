@@ -96,14 +96,13 @@ def alarms(session: Session) -> list[str]:
 
 def notes(session: Session) -> list[str]:
     """Reasons of empty cells and the probe's own notes, candidates together."""
-    every = (*session.timings, *session.grids)
     reasons = (
         (f"{name.removesuffix('_ms').replace('_', ' ')} left empty", why, timing.label)
         for timing in session.timings
         for name, why in timing.facts.missing.items()
     )
     said = [f"{what}: {why} ({names})" for what, why, names in _together(reasons)]
-    own = (("", note.rstrip("."), timing.label) for timing in every for note in timing.facts.notes)
+    own = (("", note.rstrip("."), timing.label) for timing in session.every for note in timing.facts.notes)
     said += [f"{note} ({names})" for _, note, names in _together(own)]
     return [text if text.endswith(".") else f"{text}." for text in said]
 
@@ -138,18 +137,22 @@ def scaling_grid(session: Session) -> Grid:
 
 def scaling_notes(session: Session) -> list[str]:
     """What the exponent means, and lengths that were not timed, with the reason."""
-    reasons = (
-        (timing.label, point.reason, f"{point.tokens:,}")
-        for timing in session.grids
-        for point in timing.facts.grid
-        if point.p50_ms is None and point.reason
-    )
-    untimed = [f"{label}, {tokens} tokens: {why.rstrip('.')}." for label, why, tokens in _together(reasons)]
     return [
         "Generated documents of fixed length. The exponent is that of ms = a · tokens^b, by least squares on logarithms; 1 grows as fast "
         "as the document, 2 four times for each doubling. Shorter lengths are left out of it, since there a call's fixed cost hides it.",
-        *untimed,
+        *untimed_lengths(session.grids),
     ]
+
+
+def untimed_lengths(timings: Sequence[Timing]) -> list[str]:
+    """Generated lengths without a median, with the reason."""
+    reasons = (
+        (timing.label, point.reason, f"{point.tokens:,}")
+        for timing in timings
+        for point in timing.facts.grid
+        if point.p50_ms is None and point.reason
+    )
+    return [f"{label}, {tokens} tokens: {why.rstrip('.')}." for label, why, tokens in _together(reasons)]
 
 
 def _stages(timing: Timing) -> str:

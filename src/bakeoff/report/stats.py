@@ -40,6 +40,7 @@ from scipy.special import stdtrit
 from bakeoff.record import MACRO_MIN_ROWS
 
 LEVEL = 0.95
+POWER = 0.8
 RESAMPLES = 500
 _BLOCK_CELLS = 4_000_000
 
@@ -60,6 +61,20 @@ class Estimate:
     groups: int | None
     """How many groups the rows stand in; null where each row stands alone."""
     degrees: float
+    seed_variance: float
+    """A of the formula; 0 for one seed."""
+    row_variance: float
+    """B of the formula."""
+
+    @property
+    def standard_error(self) -> float:
+        """Of the mean; 0 where all rows and seeds agree, and the exact bound stands in."""
+        return float(np.sqrt(self.seed_variance + self.row_variance))
+
+    @property
+    def units(self) -> int:
+        """What was sampled: groups where rows stand in some, else rows."""
+        return self.groups or self.rows
 
     @property
     def excludes_zero(self) -> bool:
@@ -113,6 +128,17 @@ class Answers:
         if seeds == self.seeds:
             return self
         return replace(self, predicted=self.predicted[[self.seeds.index(seed) for seed in seeds]], seeds=seeds)
+
+    def where(self, chosen: NDArray[np.bool_]) -> "Answers":
+        """The answers on the chosen rows alone, shape [n]; at least one."""
+        groups = None if self.groups is None else np.unique(self.groups[chosen], return_inverse=True)[1].astype(np.int64)
+        return Answers(
+            row_ids=self.row_ids[chosen],
+            labels=self.labels[chosen],
+            predicted=self.predicted[:, chosen],
+            seeds=self.seeds,
+            groups=groups,
+        )
 
     def row_variance(self, by_row: Floats) -> float:
         """Sampling variance of the mean of `by_row`, shape [n], over rows or groups; 0 where there is only one."""
@@ -175,7 +201,20 @@ def interval(scores: Floats, *, row_variance: float, rows: int, groups: int | No
         rows=rows,
         groups=groups,
         degrees=degrees,
+        seed_variance=seed_variance,
+        row_variance=row_variance,
     )
+
+
+def smallest_detectable(difference: Estimate) -> float:
+    """The true difference that a two-sided 5% test finds in 80% of repeats with as many seeds and rows.
+
+        (t(0.975, ν) + t(0.8, ν)) · SE,   SE = half the width of the interval / t(0.975, ν)
+
+    with ν the degrees of freedom of the difference (Bloom, 1995, "Minimum detectable effects", Evaluation Review 19(5)).
+    """
+    half = max(difference.high - difference.mean, difference.mean - difference.low)
+    return float(half * (1 + stdtrit(difference.degrees, POWER) / stdtrit(difference.degrees, (1 + LEVEL) / 2)))
 
 
 def satterthwaite(a: float, a_degrees: float, b: float, b_degrees: float) -> float:

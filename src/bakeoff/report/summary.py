@@ -142,10 +142,13 @@ def read_answers(store: Store, records: Sequence[Record]) -> Answers:
         path = store.folder(record.run_id) / PREDICTIONS
         if not path.exists():
             raise DataError(f"{record.run_id} has a record but no {PREDICTIONS}: bake it again with --rebake all")
-        table = parquet.read_table(path, columns=[name for name in parquet.read_schema(path).names if name in COLUMNS])
+        file = parquet.ParquetFile(path)
+        # One thread: most files are small, and to share them out would take three times as long as to read them.
+        table = file.read(columns=[name for name in file.schema_arrow.names if name in COLUMNS], use_threads=False)
         rows = np.array(table["row_id"].to_pylist(), dtype=str)
         order = np.argsort(rows, kind="stable")
-        labels, predicted = (table[name].to_numpy().astype(np.int64)[order] for name in ("label", "predicted"))
+        # PyArrow's own way to NumPy imports pandas, which takes longer than reading a hundred files.
+        labels, predicted = (np.array(table[name].to_pylist(), dtype=np.int64)[order] for name in ("label", "predicted"))
         if len(rows) != on_test(record).n or abs(float((labels == predicted).mean()) - on_test(record).accuracy) > 1e-9:
             raise DataError(f"{record.run_id}: {PREDICTIONS} and record.json disagree on the accuracy: bake it again with --rebake all")
         read.append((rows[order], labels, predicted))
@@ -166,11 +169,11 @@ def _groups(table: Any, order: NDArray[np.int64]) -> NDArray[np.int64] | None:
     """Each row's group in `order`, numbered from 0 without gaps; None for a table whose rows have none."""
     if "group" not in table.column_names or table["group"].null_count:
         return None
-    _, numbered = np.unique(table["group"].to_numpy()[order], return_inverse=True)
+    _, numbered = np.unique(np.array(table["group"].to_pylist())[order], return_inverse=True)
     return numbered.astype(np.int64)
 
 
-def _metric(dataset: Dataset, records: Iterable[Record]) -> tuple[Metric, str]:
+def metric_of(dataset: Dataset, records: Iterable[Record]) -> tuple[Metric, str]:
     """What the page scores by, and why: the configuration of today, else the class ratio that Runs found.
 
     The metric is no part of a Run's identity, so Runs baked under another choice stand here too. Only one that had
@@ -188,7 +191,7 @@ def _metric(dataset: Dataset, records: Iterable[Record]) -> tuple[Metric, str]:
 
 
 def _section(runs: Sequence[Run], known: dict[str, Candidate], records: dict[str, Record], store: Store, *, title: str) -> Section:
-    metric, reason = _metric(runs[0].dataset, records.values())
+    metric, reason = metric_of(runs[0].dataset, records.values())
     budgets: dict[Labels, list[Run]] = {}
     for run in runs:
         budgets.setdefault(run.budget.labels, []).append(run)

@@ -86,7 +86,7 @@ class Timing:
 
 @dataclass(frozen=True, kw_only=True)
 class Session:
-    """Models that took turns: their timings on the dataset's documents, and those by fixed lengths."""
+    """Models that took turns: their timings on the dataset's documents, and those by fixed lengths, from short or from long."""
 
     session_id: str
     dataset: str
@@ -97,16 +97,22 @@ class Session:
     """One of its probes, for what they all share: device, threads, scenario."""
     timings: tuple[Timing, ...]
     grids: tuple[Timing, ...]
+    long_grids: tuple[Timing, ...]
+
+    @property
+    def every(self) -> tuple[Timing, ...]:
+        """All of them."""
+        return (*self.timings, *self.grids, *self.long_grids)
 
     @property
     def contended(self) -> bool:
         """Whether another process used the processor beyond the stated share while it ran."""
-        return any(timing.facts.contended for timing in (*self.timings, *self.grids))
+        return any(timing.facts.contended for timing in self.every)
 
     @property
     def foreign_cpu_share(self) -> float:
         """The largest share of the processor that other processes used during it."""
-        return max(timing.facts.foreign_cpu_share for timing in (*self.timings, *self.grids))
+        return max(timing.facts.foreign_cpu_share for timing in self.every)
 
     @property
     def setting(self) -> str:
@@ -154,6 +160,7 @@ def sessions(records: Sequence[Record], known: dict[str, Candidate]) -> list[Ses
             probe=some.run.probe,
             timings=tuple(sorted((t for t in timings if t.probe.lengths == "dataset"), key=_fastest_first)),
             grids=tuple(sorted((t for t in timings if t.probe.lengths == "grid"), key=_fastest_first)),
+            long_grids=tuple(sorted((t for t in timings if t.probe.lengths == "long_grid"), key=_fastest_first)),
         )
         found.append(session)
     return sorted(found, key=_session_order)
@@ -166,7 +173,7 @@ def machine_of(record: Record) -> str:
 
 def _session_order(session: Session) -> tuple[object, ...]:
     probe = session.probe
-    started = min(timing.record.started_at for timing in (*session.timings, *session.grids))
+    started = min(timing.record.started_at for timing in session.every)
     setting = (probe.device, probe.threads, probe.scenario != "single")
     return (session.dataset, session.fingerprint, session.machine, *setting, started, session.session_id)
 
@@ -198,9 +205,9 @@ def between(slower: Timing, faster: Timing) -> Ratio | None:
     return Ratio(value=value, low=value * low, high=value * high)
 
 
-def fit(points: Sequence[tuple[float, float]]) -> Fit | None:
-    """The power law through (tokens, ms) from FIT_FROM_TOKENS up; None with fewer than FEWEST_FIT_LENGTHS of them."""
-    long = [(tokens, ms) for tokens, ms in points if tokens >= FIT_FROM_TOKENS]
+def fit(points: Sequence[tuple[float, float]], *, from_tokens: float = FIT_FROM_TOKENS) -> Fit | None:
+    """The power law through (tokens, ms) from `from_tokens` up; None with fewer than FEWEST_FIT_LENGTHS of them."""
+    long = [(tokens, ms) for tokens, ms in points if tokens >= from_tokens]
     if len(long) < FEWEST_FIT_LENGTHS:
         return None
     x, y = ([math.log(value) for value in column] for column in zip(*long, strict=True))

@@ -39,14 +39,16 @@ def efforts(runs: Sequence[Run], store: Store) -> list[Effort]:
     Trials belong together when dataset, budget, reading, seed, kind and name are the same: those that `bakeoff tune` draws
     differ in the recipe alone. They belong to a page that has a Run with one of their recipes on the same rows.
     """
-    page: dict[tuple[str, str], Run] = {}
-    for run in runs:
-        if not isinstance(run.probe, Latency) and not run.is_trial:
-            page.setdefault((_setting(run), _recipe(run)), run)
     groups: dict[tuple[str, str], list[Record]] = {}
     for record in store.load_all():
         if record.run.is_trial:
             groups.setdefault((_setting(record.run), record.run.model.name), []).append(record)
+    if not groups:
+        return []
+    page: dict[tuple[str, str], Run] = {}
+    for run in runs:
+        if not isinstance(run.probe, Latency) and not run.is_trial:
+            page.setdefault((_setting(run), _recipe(run)), run)
     turns = {run.run_id: turn for turn, run in enumerate(runs)}
     found: list[tuple[int, Effort]] = []
     for (setting, name), records in groups.items():

@@ -1,19 +1,13 @@
-"""The page as texts, formatted once for both templates: tables, the data, and what has no score or a doubtful one."""
+"""The page as texts, formatted once for both templates: tables of scores, and the data."""
 
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from bakeoff.record import Record
 from bakeoff.report import words
 from bakeoff.report.blocks import ABSENT
-from bakeoff.report.candidates import candidates, model_name
-from bakeoff.report.evidence import Outcome, hide_folders
 from bakeoff.report.frame import precision_of
 from bakeoff.report.summary import Section, Standing, Table, on_test
-from bakeoff.spec import FOLDS, Latency, Quality, Run
-
-STATUS_NAMES = {"failed": "failed", "diverged": "diverged", "missing": "not run", "not_applicable": "not applicable"}
+from bakeoff.spec import FOLDS, Run
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,15 +31,7 @@ class TableRow:
     seconds: str
     role: str
     """best, baseline, or nothing."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Trouble:
-    """Cells that share a status and a reason, seeds named together."""
-
-    what: str
-    status: str
-    reason: str
+    runs: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,6 +76,7 @@ def _row(section: Section, table: Table, standing: Standing) -> TableRow:
         collapsed="by design" if by_design else str(standing.collapsed) if estimate else ABSENT,
         seconds=f"{standing.train_seconds:,.1f}" if estimate and standing.candidate.kind != "predictions" else ABSENT,
         role="best" if is_best else "baseline" if by_design else "",
+        runs=tuple(record.run_id for record in standing.records),
     )
 
 
@@ -130,7 +117,7 @@ def facts(section: Section) -> str:
 def _split(section: Section) -> str:
     dataset = section.dataset
     if dataset.split == "fold":
-        return f"fold {dataset.fold} of {FOLDS} by hash"
+        return f"fold {dataset.fold} of those that the data brings" if dataset.brings_folds else f"fold {dataset.fold} of {FOLDS} by hash"
     return "the official test set" if dataset.split == "official" else "held out by hash"
 
 
@@ -200,69 +187,6 @@ def unlabelled(section: Section) -> str:
 
     users = sorted({section.candidates[record.run_id].name for record in section.records if reads(record.run)})
     return f"{words.listing(users)} also read texts without labels." if users else "No model read unlabelled text."
-
-
-def diagnostics(runs: Sequence[Run], records: Iterable[Record]) -> list[Trouble]:
-    """Signs of trouble in quality Runs that have a score; the majority model shows them by definition."""
-    known = candidates(runs)
-    grouped: dict[tuple[str, str], dict[int, str]] = {}
-    for record in records:
-        if not isinstance(record.run.probe, Quality) or record.run.model.kind == "majority" or record.status != "ok":
-            continue
-        signs: dict[str, str] = {diagnostic.code: diagnostic.message for diagnostic in record.training.diagnostics}
-        if "test" in record.quality and on_test(record).collapsed:
-            signs.setdefault("collapsed", "one class was predicted for every test row")
-        for code, message in signs.items():
-            key = (_what(record.run, known[record.run_id].label), code.replace("_", " "))
-            grouped.setdefault(key, {})[record.run.seed] = message
-    rows = []
-    for (what, code), messages in grouped.items():
-        alike = len(set(messages.values())) == 1
-        reason = next(iter(messages.values())) if alike else "; ".join(f"seed {seed}: {text}" for seed, text in sorted(messages.items()))
-        rows.append(Trouble(what=_with_seeds(what, list(messages)), status=code, reason=reason))
-    return rows
-
-
-def troubles(runs: Sequence[Run], found: Iterable[Outcome]) -> list[Trouble]:
-    """Cells without an answer, with the reason, seeds together."""
-    known = candidates(runs)
-    grouped: dict[tuple[str, str, str], list[int]] = {}
-    for outcome in found:
-        if outcome.status == "ok":
-            continue
-        run = outcome.cell.run
-        if run is not None:
-            # A cell that its data refused is no Run of the page, and so has no name that tells candidates apart.
-            what = _what(run, known[run.run_id].label if run.run_id in known else model_name(run))
-        else:
-            what = " ".join(hide_folders(override) for override in outcome.cell.overrides if not override.startswith("seed="))
-        seeds = grouped.setdefault((what, STATUS_NAMES[outcome.status], outcome.reason or ""), [])
-        if run is not None and run.seed not in seeds and not _untrained(run):
-            seeds.append(run.seed)
-    order = list(STATUS_NAMES.values())
-    rows = [Trouble(what=_with_seeds(what, seeds), status=status, reason=reason) for (what, status, reason), seeds in grouped.items()]
-    return sorted(rows, key=lambda row: order.index(row.status))
-
-
-def _what(run: Run, label: str) -> str:
-    fold = "" if run.dataset.fold is None else f", fold {run.dataset.fold}"
-    labels = "all" if run.budget.labels == "all" else f"{run.budget.labels:,}"
-    what = [f"{run.dataset.name}{fold}", label]
-    if isinstance(run.probe, Latency):
-        what.append(f"latency on {run.probe.device}, {words.count(run.probe.threads, 'thread')}, {run.probe.engine.replace('_', ' ')}")
-        what.append(f"{run.probe.scenario}{', by length' if run.probe.lengths == 'grid' else ''}")
-    return " · ".join(what if _untrained(run) else [*what, f"{labels} labels"])
-
-
-def _untrained(run: Run) -> bool:
-    """Whether labels and seed are no part of the question."""
-    return isinstance(run.probe, Latency) and run.probe.weights == "untrained"
-
-
-def _with_seeds(what: str, seeds: Sequence[int]) -> str:
-    if not seeds:
-        return what
-    return f"{what} · {'seed' if len(seeds) == 1 else 'seeds'} {', '.join(str(seed) for seed in sorted(seeds))}"
 
 
 def _tokens(value: float | None) -> str:

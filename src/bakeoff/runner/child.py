@@ -7,7 +7,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -19,8 +19,9 @@ Work = Callable[[Callable[[Event], None]], int]
 """Tells events, and returns the exit code. Must be picklable."""
 
 
-def one(task: Task, bake: Bake, tell: Callable[[Event], None]) -> int:
-    """Try one Run."""
+def one(task: Task, bake: Bake, environment: Mapping[str, str], tell: Callable[[Event], None]) -> int:
+    """Try one Run in an environment of its own: its GPUs, set before anything uses CUDA, and its threads."""
+    os.environ.update(environment)
     end = attempt(task, bake, tell, log=True)
     tell(end)
     return 1 if isinstance(end, Failed) else 0

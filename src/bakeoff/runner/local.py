@@ -13,6 +13,7 @@ from bakeoff.runner import child, failure, needs
 from bakeoff.runner.attempt import Bake, End, Task, is_locked, stands, tasks, write_down
 from bakeoff.runner.events import Event, Notice, Outcome, Present, Started, Tally, Waiting, finished
 from bakeoff.runner.processes import FORK_SERVER_DIED, GRACE_SECONDS, STOPPED_FROM_OUTSIDE, Interrupt, start_fork_server
+from bakeoff.runner.slots import Slot, numbered
 from bakeoff.spec import Run
 from bakeoff.store import Locked, Store
 
@@ -25,14 +26,15 @@ def run_local(
     *,
     store: Store,
     bake: Bake,
-    slots: int,
+    slots: int | Sequence[Slot],
     preload: Sequence[str],
     share_texts: bool,
     rebake_all: bool = False,
     on_event: Callable[[Event], None],
 ) -> Outcome:
-    """Bake Runs in the given order, at most `slots` at a time, each in a fresh process.
+    """Bake Runs in the given order, one at a time in each of the slots, each in a fresh process that sees its slot's GPUs alone.
 
+    A number of `slots` stands for so many without a GPU.
     `preload` names the modules that the fork server imports once. A Run that raises, or whose process dies, is told
     at once and fails alone, or with those that are built from its weights. What a Run needs and is not there is baked too,
     and before it. A Run that another process bakes is left until last. With `rebake_all` a recorded Run's
@@ -41,7 +43,7 @@ def run_local(
     start_fork_server(preload)
     todo = tasks(runs, store=store, share_texts=share_texts, rebake_all=rebake_all)
     with Interrupt() as interrupt:
-        pool = _Pool(bake=bake, slots=slots, interrupt=interrupt, tally=Tally(on_event=on_event), pending=deque(todo))
+        pool = _Pool(bake=bake, free=numbered(slots), interrupt=interrupt, tally=Tally(on_event=on_event), pending=deque(todo))
         try:
             pool.work()
         finally:
@@ -52,6 +54,7 @@ def run_local(
 @dataclass(kw_only=True)
 class _Child:
     task: Task
+    slot: Slot
     process: BaseProcess
     channel: Connection
     begin: float
@@ -62,7 +65,7 @@ class _Child:
 @dataclass(kw_only=True)
 class _Pool:
     bake: Bake
-    slots: int
+    free: list[Slot]
     interrupt: Interrupt
     tally: Tally
     pending: deque[Task]
@@ -79,14 +82,14 @@ class _Pool:
     def work(self) -> None:
         """Until every Run has ended, or an interrupt."""
         while not self.interrupt.requested:
-            while len(self.children) < self.slots and (task := self._next()) is not None:
+            while self.free and (task := self._next()) is not None:
                 self._start(task)
             if not (self.children or self.pending or self.waiting):
                 return
             watched: list[Connection | int] = [self.interrupt.reader]
             for each in self.children:
                 watched += [each.process.sentinel, each.channel] if each.open else [each.process.sentinel]
-            polls = bool(self.waiting) and len(self.children) < self.slots
+            polls = bool(self.waiting) and bool(self.free)
             ready = wait(watched, _RETRY_SECONDS if polls else None)
             for each in list(self.children):
                 self._receive(each)
@@ -130,7 +133,8 @@ class _Pool:
             return
         context = multiprocessing.get_context("forkserver")
         receiver, sender = context.Pipe(duplex=False)
-        work = functools.partial(child.one, task, self.bake)
+        slot = self.free[0]
+        work = functools.partial(child.one, task, self.bake, slot.environment(task.run))
         private = failure.is_private(task.run, share_texts=task.share_texts)
         process = context.Process(target=child.main, args=(work, private, sender), name=task.run.run_id)
         begin = time.perf_counter()
@@ -143,7 +147,8 @@ class _Pool:
             return
         finally:
             sender.close()
-        self.children.append(_Child(task=task, process=process, channel=receiver, begin=begin))
+        self.free.remove(slot)
+        self.children.append(_Child(task=task, slot=slot, process=process, channel=receiver, begin=begin))
 
     def _receive(self, each: _Child) -> None:
         try:
@@ -160,6 +165,7 @@ class _Pool:
     def _close(self, each: _Child) -> None:
         each.process.join()
         self.children.remove(each)
+        self.free.append(each.slot)
         if each.process.exitcode == FORK_SERVER_DIED:
             self.adrift.append(each.process)
         if each.open:

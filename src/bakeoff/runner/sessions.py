@@ -3,6 +3,7 @@
 import contextlib
 import functools
 import multiprocessing
+import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from bakeoff.runner.attempt import LOG, Notify, Task, clear, failed, is_locked, 
 from bakeoff.runner.events import Event, Notice, Outcome, Present, Started, Tally, Waiting, finished
 from bakeoff.runner.inprocess import term_interrupts
 from bakeoff.runner.processes import GRACE_SECONDS, STOPPED_FROM_OUTSIDE, Interrupt, start_fork_server
+from bakeoff.runner.slots import Slot, gpus
 from bakeoff.spec import Latency, Run, hash_identity, identity
 from bakeoff.store import Locked, Store, utc_now
 
@@ -191,6 +193,10 @@ class _Session:
 
 
 def _work(tasks: Sequence[Task], bake: BakeSession, tell: Tell) -> int:
+    probe = tasks[0].run.probe
+    assert isinstance(probe, Latency), "only latency Runs have sessions"
+    # The first GPU, which is the one that the machine's fingerprint names; on a CPU none.
+    os.environ.update(Slot(gpus=gpus()[:1] if probe.device == "cuda" else ()).environment(tasks[0].run))
     return attempt(tasks, bake, tell, log=True)
 
 

@@ -56,6 +56,8 @@ def assemble(
         pad_id=tokeniser.pad_id,
         folder=folder,
         embeddings=embeddings,
+        longdoc=run.longdoc,
+        frame=tokeniser,
     )
     if isinstance(classifier, PretrainedClassifier) and run.dataset.text_pair is not None and tokeniser.pair is not None:
         encoders.tell_segments(classifier.encoder, tokeniser.pair.separator_id)

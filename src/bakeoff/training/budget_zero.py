@@ -1,6 +1,7 @@
 """Models that read no label, and answers that were made elsewhere: nothing is fitted, the test rows are only answered."""
 
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
@@ -17,7 +18,7 @@ from bakeoff.data.tokens import CheckpointTokeniser
 from bakeoff.models import encoders
 from bakeoff.models.build import count_parameters
 from bakeoff.models.zero_shot import EntailmentClassifier, OffTheShelfClassifier, SimilarityClassifier, load_sequence_classifier
-from bakeoff.spec import BudgetZero, OffTheShelf, Predictions, Run, ZeroShot
+from bakeoff.spec import BudgetZero, LongDoc, OffTheShelf, Predictions, Run, ZeroShot
 from bakeoff.training import fit as fitting
 from bakeoff.training import saving
 from bakeoff.training.learned import Learned
@@ -32,7 +33,7 @@ def learn_budget_zero(run: Run, model: BudgetZero, prepared: Prepared, *, device
     checkpoint.verify(model)
     tokeniser = CheckpointTokeniser(folder)
     classifier = assemble_budget_zero(run, model, tokeniser, folder, classes=prepared.classes)
-    reading = longdoc.read(prepared.test.documents, tokeniser, run.longdoc)
+    reading = longdoc.read(prepared.test.documents, tokeniser, _beside_classes(run.longdoc, classifier))
     documents = Documents(reading.ids, prepared.test.labels, tokeniser.pad_id)
     started = time.perf_counter()
     test = fitting.predict(classifier, documents, len(prepared.classes), precision=model.precision, device=device)
@@ -45,7 +46,9 @@ def learn_budget_zero(run: Run, model: BudgetZero, prepared: Prepared, *, device
         test=test,
         validation=None,
         lengths_tokens=reading.lengths_tokens,
-        truncated=_cut(classifier, reading),
+        truncated=_read_tokens(classifier, reading) < reading.lengths_tokens,
+        read_tokens=_read_tokens(classifier, reading),
+        processed_tokens=None if isinstance(classifier, EntailmentClassifier) else reading.read_tokens,
         seconds=0.0,
         predict_seconds=time.perf_counter() - started,
         stop_reason="not_trained",
@@ -104,7 +107,7 @@ def _similarity(run: Run, model: ZeroShot, tokeniser: CheckpointTokeniser, folde
     heads.require_embedding(model, folder)
     classifier = SimilarityClassifier(encoders.load(folder), n_classes=len(words))
     _tell_segments(run, classifier.encoder, tokeniser)
-    described = longdoc.frame(tokeniser.encode_now(words), tokeniser, run.longdoc)
+    described = longdoc.frame(longdoc.content(words, tokeniser, run.longdoc, now=True), tokeniser, run.longdoc)
     with torch.autocast("cpu", dtype=torch.bfloat16, enabled=model.precision == "bfloat16"):
         classifier.describe(*pad(described.ids, tokeniser.pad_id))
     return classifier
@@ -115,10 +118,16 @@ def _tell_segments(run: Run, encoder: nn.Module, tokeniser: CheckpointTokeniser)
         encoders.tell_segments(encoder, tokeniser.pair.separator_id)
 
 
-def _cut(classifier: nn.Module, reading: Reading) -> npt.NDArray[np.bool_]:
-    """Shape (documents,): whether tokens were left out, also those that made room for a class in words."""
+def _beside_classes(reading: LongDoc, classifier: nn.Module) -> LongDoc:
+    """The reading that leaves room for a class in words: entailment cuts a text at its end for one, which only `head` reads."""
+    if not isinstance(classifier, EntailmentClassifier) or reading.max_tokens is None or reading.strategy == "head":
+        return reading
+    return replace(reading, max_tokens=reading.max_tokens - max(classifier.tail_lengths) + classifier.suffix_tokens)
+
+
+def _read_tokens(classifier: nn.Module, reading: Reading) -> npt.NDArray[np.int64]:
+    """Shape (documents,): tokens that were read, without those that made room for a class in words."""
     if not isinstance(classifier, EntailmentClassifier):
-        return reading.truncated
-    whole = torch.from_numpy(reading.lengths_tokens)
-    cut: npt.NDArray[np.bool_] = (classifier.text_tokens(whole) < whole - classifier.suffix_tokens).numpy()
-    return cut
+        return reading.read_tokens
+    kept: npt.NDArray[np.int64] = classifier.text_tokens(torch.from_numpy(reading.read_tokens)).numpy() + classifier.suffix_tokens
+    return kept

@@ -21,7 +21,7 @@ def learn_closed_form(run: Run, model: Majority | Tfidf, prepared: Prepared, spe
     lengths = count_words(prepared.test.documents)
 
     def read(documents: Sequence[Document]) -> list[Document]:
-        return [read_words(document, most) for document in documents]
+        return [read_words(document, run.longdoc) for document in documents]
 
     started = time.perf_counter()
     classifier: MajorityClassifier | TfidfClassifier
@@ -33,11 +33,14 @@ def learn_closed_form(run: Run, model: Majority | Tfidf, prepared: Prepared, spe
         classifier.fit(read(rows.documents), rows.labels, bundles(prepared.pool)[spent.fit], read(unlabelled))
     fitted = time.perf_counter()
     test = classifier.predict(read(prepared.test.documents))
+    read_tokens = None if isinstance(model, Majority) else lengths if most is None else np.minimum(lengths, most)
     return Learned(
         test=test,
         validation=None,
         lengths_tokens=lengths,
         truncated=np.zeros(len(lengths), dtype=bool) if most is None else lengths > most,
+        read_tokens=read_tokens,
+        processed_tokens=read_tokens,
         seconds=fitted - started,
         predict_seconds=time.perf_counter() - fitted,
         stop_reason="closed_form",

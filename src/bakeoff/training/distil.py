@@ -132,13 +132,18 @@ def common_layers(run: Run) -> list[int] | None:
 
 
 def start_from(student: PretrainedClassifier, teacher: PretrainedClassifier, layers: Sequence[int], columns: Sequence[int]) -> None:
-    """Give a student the teacher's `layers` (none named: all of them) and its head, whose classes stand in `columns`."""
+    """Give a student the teacher's `layers` (none named: all of them) and its head, whose classes stand in `columns`.
+
+    What pools windows is taken over too, where both pool them alike.
+    """
     with torch.random.fork_rng(devices=[]):
         encoder = encoders.with_layers(teacher.encoder, layers) if layers else teacher.encoder
     student.encoder.load_state_dict(encoder.state_dict())
     with torch.no_grad():
         student.head.weight.copy_(teacher.head.weight[list(columns)])
         student.head.bias.copy_(teacher.head.bias[list(columns)])
+    if student.windows is not None and teacher.windows is not None and student.windows.pool == teacher.windows.pool:
+        student.windows.load_state_dict(teacher.windows.state_dict())
 
 
 class Nearness:
@@ -192,7 +197,7 @@ class _Teacher:
     @classmethod
     def load(cls, run: Run, model: Neural, folder: Path) -> "_Teacher":
         tokeniser, n_classes = read_tokeniser(folder, words_in=VOCABULARY), len(loading.settings(folder).classes)
-        classifier = loading.neural(model, folder, n_classes=n_classes, pad_id=tokeniser.pad_id)
+        classifier = loading.neural(model, folder, n_classes=n_classes, frame=tokeniser)
         return cls(run=run, model=model, classifier=classifier, tokeniser=tokeniser, n_classes=n_classes)
 
     def answers(self, documents: Sequence[Document], *, device: Literal["cpu", "cuda"]) -> Probabilities:

@@ -16,6 +16,7 @@ from bakeoff.models import encoders
 from bakeoff.models.build import count_parameters
 from bakeoff.models.logistic import Regression
 from bakeoff.models.pretrained import FrozenClassifier
+from bakeoff.models.windows import processed_tokens
 from bakeoff.spec import Frozen, Run
 from bakeoff.training import saving
 from bakeoff.training.features import Features, features_of
@@ -27,7 +28,7 @@ def learn_frozen(run: Run, model: Frozen, prepared: Prepared, spent: Spent, *, d
     folder = checkpoint.resolve(model.checkpoint, model.revision)
     checkpoint.verify(model)
     tokeniser, n_classes = CheckpointTokeniser(folder), len(prepared.classes)
-    classifier = FrozenClassifier(model, n_classes=n_classes, folder=folder)
+    classifier = FrozenClassifier(model, n_classes=n_classes, folder=folder, longdoc=run.longdoc, frame=tokeniser)
     if prepared.pool.pairs is not None and tokeniser.pair is not None:
         encoders.tell_segments(classifier.encoder, tokeniser.pair.separator_id)
 
@@ -51,6 +52,8 @@ def learn_frozen(run: Run, model: Frozen, prepared: Prepared, spent: Spent, *, d
         validation=None,
         lengths_tokens=test_read.lengths_tokens,
         truncated=test_read.truncated,
+        read_tokens=test_read.read_tokens,
+        processed_tokens=processed_tokens(test_read.read_tokens, run.longdoc, tokeniser),
         seconds=seconds,
         predict_seconds=time.perf_counter() - started,
         stop_reason="closed_form",

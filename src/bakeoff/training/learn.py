@@ -29,6 +29,7 @@ def learn(
     spent: Spent,
     *,
     device: Literal["cpu", "cuda"],
+    devices: int = 1,
     log: Log,
     unlabelled: Sequence[Document] = (),
     needs: Mapping[str, Path] = _NOTHING,
@@ -36,19 +37,19 @@ def learn(
     """Fit the Run's model on the budget's rows and predict test and validation rows; or pretrain it, and predict nothing.
 
     `unlabelled` is what `data.unlabelled.read` gives for the budget. `needs` holds, by their part, the folders of the saved
-    models that `run.needs` asks for.
+    models that `run.needs` asks for. Models that are trained by steps are trained on `devices` of the kind at once.
     """
     fitting.seed_everything(run.seed, run.probe.threads)
     with threadpoolctl.threadpool_limits(run.probe.threads):
         if isinstance(run.probe, Pretrain):
             assert isinstance(run.model, Scratch | Pretrained), "spec refuses the others"
-            return learn_pretraining(run, run.model, prepared, spent, unlabelled, device=device, log=log)
+            return learn_pretraining(run, run.model, prepared, spent, unlabelled, device=device, devices=devices, log=log)
         if isinstance(run.model, Majority | Tfidf):
             return learn_closed_form(run, run.model, prepared, spent, unlabelled)
         if isinstance(run.model, Frozen):
             return learn_frozen(run, run.model, prepared, spent, device=device)
         if isinstance(run.model, Neural):
-            return learn_neural(run, run.model, prepared, spent, unlabelled, device=device, log=log, needs=needs)
+            return learn_neural(run, run.model, prepared, spent, unlabelled, device=device, devices=devices, log=log, needs=needs)
         if isinstance(run.model, BudgetZero):
             return learn_budget_zero(run, run.model, prepared, device=device)
         if isinstance(run.model, Predictions):

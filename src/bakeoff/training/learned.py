@@ -23,6 +23,10 @@ class Learned:
     lengths_tokens: npt.NDArray[np.int64]
     """Shape (test rows,): whole lengths in the model's own tokens; empty where nothing is tokenised, as `truncated` then is."""
     truncated: npt.NDArray[np.bool_]
+    read_tokens: npt.NDArray[np.int64] | None = None
+    """Shape (test rows,): how many of `lengths_tokens` are read, special tokens included and each counted once."""
+    processed_tokens: npt.NDArray[np.int64] | None = None
+    """Shape (test rows,): tokens that pass through the model; windows read their overlaps and special tokens again."""
     n_transfer: int = 0
     """Texts on which a teacher taught, labelled or not."""
     epochs: float = 0.0

@@ -42,6 +42,7 @@ def learn_pretraining(
     unlabelled: Sequence[Document],
     *,
     device: Literal["cpu", "cuda"],
+    devices: int = 1,
     log: Log,
 ) -> Learned:
     """Train the encoder on the budget's fit rows and on `unlabelled` documents, and answer nothing.

@@ -14,6 +14,7 @@ from bakeoff.data.dataset import Prepared, Rows
 from bakeoff.data.longdoc import Reading
 from bakeoff.data.tokens import Document
 from bakeoff.models.build import count_parameters
+from bakeoff.models.windows import processed_tokens
 from bakeoff.spec import Neural, Run
 from bakeoff.training import distil, optim, saving
 from bakeoff.training import fit as fitting
@@ -30,6 +31,7 @@ def learn_neural(
     unlabelled: Sequence[Document],
     *,
     device: Literal["cpu", "cuda"],
+    devices: int = 1,
     log: Log,
     needs: Mapping[str, Path],
 ) -> Learned:
@@ -87,6 +89,8 @@ def learn_neural(
         validation=predict(*validation_documents) if finite and len(validation_rows) else None,
         lengths_tokens=reading.lengths_tokens,
         truncated=reading.truncated,
+        read_tokens=reading.read_tokens,
+        processed_tokens=processed_tokens(reading.read_tokens, run.longdoc, tokeniser),
         n_transfer=0 if lesson is None else len(lesson.documents),
         epochs=fitted.epochs,
         steps=fitted.steps,

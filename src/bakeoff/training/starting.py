@@ -13,8 +13,8 @@ from bakeoff.models.files import VOCABULARY, WEIGHTS
 from bakeoff.models.pretrained import PretrainedClassifier
 from bakeoff.spec import Pretrained, Scratch
 
-HEAD = "head."
-"""How the names of a classification head's weights begin; no start has them."""
+FRESH = ("head.", "windows.")
+"""How the names of a classification head's weights begin, and of what pools windows; no start has them."""
 
 
 def vocabulary_of(folder: Path) -> WordVocabulary:
@@ -23,12 +23,12 @@ def vocabulary_of(folder: Path) -> WordVocabulary:
 
 
 def start_from(classifier: nn.Module, folder: Path, model: Scratch | Pretrained) -> None:
-    """Take over every weight of the pretraining Run saved in `folder`; the classification head stays as it is.
+    """Take over every weight of the pretraining Run saved in `folder`; the classification head and what pools windows stay.
 
     Layers that `model.reinitialised_layers` names start afresh nonetheless. Raises ConfigError when the two are not of one shape.
     """
     saved = load_file(str(folder / WEIGHTS))
-    own = {name: tensor for name, tensor in classifier.state_dict().items() if not name.startswith(HEAD)}
+    own = {name: tensor for name, tensor in classifier.state_dict().items() if not name.startswith(FRESH)}
     for name in sorted(saved.keys() | own.keys()):
         theirs, ours = (list(side[name].shape) if name in side else "absent" for side in (saved, own))
         if theirs != ours:

@@ -1,0 +1,167 @@
+"""The records of a store that one choice needs, found without building the others: most are of other budgets and datasets.
+
+A record takes milliseconds to build and a tenth of one to parse, so all are parsed, and those that cannot matter go first.
+"""
+
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from bakeoff.errors import DataError
+from bakeoff.record import SCHEMA_VERSION, Record
+from bakeoff.report import frame
+from bakeoff.report.choice import Limits
+from bakeoff.report.summary import Labels
+from bakeoff.spec import BudgetZero, Latency, Predictions, Run, is_run_id
+from bakeoff.store import FAILURE, RECORD, Store
+
+SERVING = {"engine", "scenario", "batch_size", "threads", "machine", "device", "session_id"}
+"""Columns that speak of how a model is served, so that filters on them leave records of quality alone."""
+
+Plain = Mapping[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Selected:
+    """What a choice starts from."""
+
+    records: tuple[Record, ...]
+    failures: tuple[Plain, ...]
+    """Parsed `failure.json` of Runs without a record, at the chosen budget."""
+    other_labels: tuple[Labels, ...]
+    """Budgets that are recorded besides the chosen one."""
+
+
+def select(store: Store, limits: Limits, *, wanted: Mapping[str, str]) -> Selected:
+    """The records that a choice at `limits.labels` (null: the largest recorded) needs, of one dataset.
+
+    `wanted` are equality filters on the columns of `bakeoff records`; one on a column that says nothing of a record, such
+    as the seed of an untrained latency Run, leaves it in. Raises ConfigError for a column that does not exist, and
+    DataError where nothing, another budget or more than one dataset is left.
+    """
+    frame.filter_rows([], wanted)
+    seen = [glance for plain in _parse(store, RECORD) if _fits(glance := _glance(plain), wanted)]
+    scored = [glance for glance in seen if glance.is_quality]
+    recorded = {glance.labels for glance in scored if glance.reads_labels} or {glance.labels for glance in scored}
+    labels = labels_of(recorded, limits.labels)
+    kept = [glance for glance in scored if glance.is_at(labels)]
+    fingerprint = one_dataset((glance.dataset, glance.fingerprint) for glance in kept)
+    timed = [glance for glance in seen if glance.is_timed and glance.fingerprint == fingerprint]
+    records = [store.load(glance.run_id) for glance in (*kept, *timed)]
+    failures = []
+    for plain in _parse(store, FAILURE):
+        failed = _glance(plain)
+        if _fits(failed, wanted) and failed.is_quality and failed.is_at(labels) and failed.fingerprint == fingerprint:
+            failures.append(plain)
+    return Selected(
+        records=tuple(record for record in records if record is not None and _matches(record, wanted)),
+        failures=tuple(failures),
+        other_labels=budgets(recorded - {labels}),
+    )
+
+
+def labels_of(recorded: Iterable[Labels], asked: Labels | None) -> Labels:
+    """The budget to choose at. Raises DataError where it is not recorded, naming those that are."""
+    known = budgets(set(recorded))
+    if not known:
+        raise DataError("no record has a score to choose by: bake some Runs first, for example bakeoff sweep sweeps/starter.yaml")
+    if asked is None:
+        return known[-1]
+    if asked not in known:
+        raise DataError(f"labels={asked} is not recorded here; recorded are {', '.join(str(labels) for labels in known)}")
+    return asked
+
+
+def budgets(labels: Iterable[Labels]) -> tuple[Labels, ...]:
+    """Smallest first, `all` last."""
+    return tuple(sorted(labels, key=lambda one: float("inf") if one == "all" else float(one)))
+
+
+def one_dataset(found: Iterable[tuple[str, str]]) -> str:
+    """The fingerprint of the one dataset among these names and fingerprints. Raises DataError for several."""
+    every = sorted(set(found))
+    names = list(dict.fromkeys(name for name, _ in every))
+    if len(names) > 1:
+        raise DataError(f"the records are of {len(names)} datasets ({', '.join(names)}): choose one, for example dataset={names[0]}")
+    if len({fingerprint for _, fingerprint in every}) > 1:
+        raise DataError(
+            f"the records are of {len(every)} versions of {names[0]}: choose one, for example dataset_fingerprint={every[0][1]}"
+        )
+    return every[0][1]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Glance:
+    """What tells whether a record can matter; the rest of it is let go, since ten thousand parsed records are slow to keep."""
+
+    run_id: str
+    dataset: str
+    fingerprint: str
+    model: str
+    labels: Labels
+    is_quality: bool
+    """Whether it was scored on test rows, or diverged or failed before it could be."""
+    is_timed: bool
+    reads_labels: bool
+
+    def is_at(self, labels: Labels) -> bool:
+        """Whether it spent this budget, or none since its model reads no label."""
+        return self.labels == labels or not self.reads_labels
+
+
+def _parse(store: Store, name: str) -> Iterator[Plain]:
+    """Every readable file of this name, by run id; failures only where no record stands beside them."""
+    for run_id in sorted(filter(is_run_id, os.listdir(store.root))) if store.root.is_dir() else ():
+        folder = f"{store.root}/{run_id}"
+        try:
+            with open(f"{folder}/{name}", "rb") as file:
+                plain = json.loads(file.read())
+        except (OSError, ValueError):
+            continue
+        readable = isinstance(plain, dict) and plain.get("run_id") == run_id and isinstance(plain.get("run"), dict)
+        if readable and (plain.get("schema_version") == SCHEMA_VERSION if name == RECORD else not os.path.exists(f"{folder}/{RECORD}")):
+            yield plain
+
+
+def _glance(plain: Plain) -> _Glance:
+    run = plain["run"]
+    return _Glance(
+        run_id=plain["run_id"],
+        dataset=run["dataset"]["name"],
+        fingerprint=run["dataset"]["fingerprint"],
+        model=run["model"]["name"],
+        labels=run["budget"]["labels"],
+        is_quality=run["probe"]["kind"] == "quality" and run["probe"].get("scores", "test") == "test",
+        is_timed=plain.get("latency") is not None,
+        reads_labels=run["budget"]["labels"] != 0 and run["model"]["kind"] != "predictions",
+    )
+
+
+def _fits(glance: _Glance, wanted: Mapping[str, str]) -> bool:
+    """The filters that can be told before a record is built."""
+    own = {"dataset": glance.dataset, "dataset_fingerprint": glance.fingerprint, "model": glance.model}
+    return all(own.get(column, value) == value for column, value in wanted.items())
+
+
+def _matches(record: Record, wanted: Mapping[str, str]) -> bool:
+    row, timed = frame.record_row(record), isinstance(record.run.probe, Latency)
+    asked = {column: value for column, value in wanted.items() if row[column] is not None and (timed or column not in SERVING)}
+    return bool(frame.filter_rows([row], asked))
+
+
+def with_labels(records: Sequence[Record], labels: Labels) -> list[Record]:
+    """The records of quality at a budget, models that read no label included."""
+    return [record for record in records if record.run.budget.labels == labels or not reads_labels(record.run)]
+
+
+def recorded_labels(records: Sequence[Record]) -> set[Labels]:
+    """The budgets of those that read labels; of all where none does."""
+    every = [record.run for record in records]
+    return {run.budget.labels for run in every if reads_labels(run)} or {run.budget.labels for run in every}
+
+
+def reads_labels(run: Run) -> bool:
+    """False for models that learn from no label, which so compete at every budget."""
+    return not isinstance(run.model, BudgetZero | Predictions)

@@ -1,0 +1,22 @@
+"""A store for reading: a page asks for each record many times over, and it is parsed once."""
+
+from dataclasses import dataclass, field
+
+from bakeoff.record import Record
+from bakeoff.store import Store
+
+
+@dataclass(frozen=True)
+class ReadOnce(Store):
+    """A Store that remembers what it read; records are written once, so nothing it knows goes stale but what is missing."""
+
+    _known: dict[str, Record] = field(default_factory=dict, compare=False, repr=False)
+
+    def load(self, run_id: str) -> Record | None:
+        """As `Store.load`; a record that was not there is looked for again."""
+        if run_id not in self._known:
+            record = super().load(run_id)
+            if record is None:
+                return None
+            self._known[run_id] = record
+        return self._known[run_id]
