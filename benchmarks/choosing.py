@@ -2,7 +2,8 @@
 
 Simulated studies with known truths go through the product's own rule and intervals. A test row has a difficulty that all
 models share, one of its own for each model, and one for each seed; a seed has a skill. Whatever the shares, a model is
-right on `truth` of all rows, over all seeds.
+right on `truth` of all rows, over all seeds. Skills are drawn for each model by itself, the hard case: models that learn
+from one draw share much of its luck, and pairing takes that off.
 
     python benchmarks/choosing.py [--studies 2000] [--coverage-studies 1000] [--rows 1000]
 """

@@ -22,7 +22,7 @@ from bakeoff.config import Composer
 from bakeoff.record import SCHEMA_VERSION, ClassQuality, DataFacts, MachineFacts, Provenance, Record, Size, SplitQuality, TrainingFacts
 from bakeoff.report.pages import write_report
 from bakeoff.report.store_cache import ReadOnce
-from bakeoff.spec import Run
+from bakeoff.spec import BiLstm, Run
 from bakeoff.sweep import Cell, Sweep
 
 ROWS, DATASETS, SEEDS = 200, 2, 50
@@ -46,7 +46,9 @@ def main(wanted: int, *, profile: bool) -> None:
         page = write_report([sweep], store, Path(folder) / "page")
         watch.disable()
         wall, busy = time.perf_counter() - began, time.process_time() - computed
-        print(f"page of {len(runs):,} records in {wall:.1f} s, {busy:.1f} of them computing ({page.stat().st_size / 1e6:.1f} MB of Markdown)")
+        print(
+            f"page of {len(runs):,} records in {wall:.1f} s, {busy:.1f} of them computing ({page.stat().st_size / 1e6:.1f} MB of Markdown)"
+        )
         if profile:
             pstats.Stats(watch).sort_stats("cumulative").print_stats(45)
 
@@ -58,6 +60,7 @@ def made_up(wanted: int) -> list[Run]:
     for dataset in range(DATASETS):
         data = dataclasses.replace(template.dataset, name=f"set {dataset}", family=f"set {dataset}", fingerprint=f"{dataset:064x}")
         for width in range(10):
+            assert isinstance(template.model, BiLstm)
             model = dataclasses.replace(template.model, name=f"bilstm {width}", hidden_dim=16 * (width + 1))
             for labels in BUDGETS:
                 for seed in range(SEEDS):
@@ -87,7 +90,7 @@ def write(store: ReadOnce, run: Run, accuracy: float) -> None:
     (folder / "record.json").write_text(record(run, right).to_json(), encoding="utf-8")
 
 
-def record(run: Run, right: "np.ndarray") -> Record:
+def record(run: Run, right: np.ndarray) -> Record:
     """A record whose accuracy is that of its answers; the rest is made up."""
     n, share = int(run.budget.labels), float(right.mean())
     quality = SplitQuality(

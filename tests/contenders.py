@@ -79,7 +79,6 @@ def field(*contenders: Contender, classes: Sequence[str] = factories.CLASSES, **
         "n_labels": 1000,
         "classes": tuple(classes),
         "contenders": contenders,
-        "unscored": (),
         "machine": factories.MACHINE,
         "run_ids": (),
         "other_labels": (),

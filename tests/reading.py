@@ -12,6 +12,14 @@ from bakeoff import spec
 from bakeoff.record import Record
 from bakeoff.store import Store
 
+PIECES = dataclasses.replace(
+    factories.MODELS["bilstm"],
+    vocabulary="word_pieces",  # type: ignore[arg-type]
+    checkpoint="minilm-l6",
+    checkpoint_fingerprint="c" * 64,
+)
+"""A BiLSTM over the word pieces of the encoder in `factories`."""
+
 
 def longdoc(name: str) -> spec.LongDoc:
     """A way to read by its short name: `full`, `windows`, `head 256`."""
@@ -43,6 +51,7 @@ def bake(
     groups: np.ndarray | None = None,
     predict_seconds: float | None = 2.0,
     prefix: str = "",
+    visible: float | None = None,
 ) -> Record:
     """Write the answers of a Run on rows of two classes that take turns, right where `right` is 1, with the length of each document."""
     labels = np.arange(len(right)) % 2
@@ -54,7 +63,7 @@ def bake(
         labels,
         predicted,
         groups=groups,
-        data=dataclasses.replace(plain.data, read_fraction=0.25, processed_tokens_mean=256.0),
+        data=dataclasses.replace(plain.data, read_fraction=0.25, processed_tokens_mean=256.0, visible_fraction=visible),
         training=dataclasses.replace(plain.training, predict_seconds=predict_seconds),
     )
     file = store.folder(run.run_id) / "predictions.parquet"

@@ -25,7 +25,7 @@ from bakeoff.report import frame
 from bakeoff.store import RECORD, Store, default_root
 from bakery import TINY, on_table, rows, write_csv
 
-VERBS = ("run", "sweep", "tune", "report", "records", "data", "doctor")
+VERBS = ("run", "sweep", "tune", "report", "choose", "records", "data", "doctor", "status", "clean")
 COLUMNS = [
     *("run_id", "question_id", "status", "dataset", "dataset_fingerprint", "fold", "budget", "draw", "seed", "model", "longdoc"),
     *("precision", "probe", "engine", "threads", "scenario", "batch_size", "n_fit", "n_val", "n_test", "accuracy", "macro_f1"),
@@ -190,7 +190,7 @@ def test_what_only_the_data_can_tell_is_told_before_anything_starts(bakeoff: Com
     )
     assert one_sentence(bakeoff("run", "-m", *table, "model=majority", "budget.labels=5,25")).startswith("budget.labels=25 is more than")
     assert one_sentence(bakeoff("run", *table, "model=majority", "machine.device=cuda")) == (
-        "machine.device=cuda, but torch sees no GPU here; set machine.device=cpu or auto"
+        "machine.device=cuda, but there is no GPU here: set machine.device=cpu or auto"
     )
     assert list(default_root().iterdir()) == []
 

@@ -20,10 +20,10 @@ from bakery import on_table, rows, write_csv
 
 ROOT = Path(__file__).parents[1]
 CONF = sorted(file for file in (ROOT / "conf").rglob("*.yaml") if file.name != "prices.yaml")
-SIZES = ("bert_base", "distilbert", "longformer", "modernbert", "roberta_base")
+SIZES = ("bert_base", "bigbird", "distilbert", "longformer", "modernbert", "roberta_base")
 MODELS = (
-    "bert_base, bilstm, bilstm_pieces, deberta_v3, decoder, distilbert, distilled, distilled_bilstm, frozen, longformer, majority, "
-    "modernbert, off_the_shelf, predictions, pretrained, pretrained_mlm, roberta_base, scratch, scratch_mlm, tfidf, zero_shot"
+    "bert_base, bigbird, bilstm, bilstm_pieces, deberta_v3, decoder, distilbert, distilled, distilled_bilstm, frozen, longformer, "
+    "majority, modernbert, off_the_shelf, predictions, pretrained, pretrained_mlm, roberta_base, scratch, scratch_mlm, tfidf, zero_shot"
 )
 HUB = ("ag_news", "banking77", "hub", "imdb", "newsgroups_raw", "rotten_tomatoes", "sst2")
 SWEEPS = sorted((ROOT / "sweeps").glob("*.yaml"))
@@ -92,8 +92,8 @@ def identity(*overrides: str) -> str:
 
 def test_no_file_is_forgotten() -> None:
     """Raise these counts with the file that you add, and see that the tests below reach it."""
-    assert len(CONF) == 45
-    assert len(SWEEPS) == 8
+    assert len(CONF) == 65
+    assert len(SWEEPS) == 13
 
 
 @pytest.mark.parametrize("file", CONF, ids=lambda file: str(file.relative_to(ROOT / "conf")))
@@ -473,8 +473,9 @@ MISTAKES: list[tuple[list[str], type[BakeoffError], str]] = [
     (
         ["machine.keep=all"],
         UnknownSetting,
-        "machine.keep is not a setting; the settings here are machine.device, machine.devices, machine.gpus, machine.keep_weights, "
-        "machine.share_texts, machine.slots, machine.wandb, machine.wandb_project",
+        "machine.keep is not a setting; the settings here are machine.device, machine.devices, machine.gpu_share, "
+        "machine.gpus, machine.keep_weights, machine.share_texts, machine.slots, machine.time_limit_minutes, machine.wandb, "
+        "machine.wandb_project",
     ),
     (["dataset.fold=1"], NotApplicable, "dataset.fold=1 needs dataset.split=fold, but dataset.split=held_out_rows"),
     (

@@ -125,6 +125,16 @@ def test_an_engine_that_is_not_installed_or_makes_no_sense_is_not_applicable(
         check_latency(bakery.compose(*table, "probe=latency", "model=tfidf", "probe.engine=onnx").run, store)
     with pytest.raises(NotApplicable, match=r"probe\.lengths=grid times one document a call: set probe\.scenario=single"):
         check_latency(compose(table, "probe.lengths=grid", "probe.scenario=offline"), store)
+    with pytest.raises(NotApplicable, match=r"probe\.lengths=long_grid times one document a call: set probe\.scenario=single"):
+        check_latency(compose(table, "probe.lengths=long_grid", "probe.scenario=offline"), store)
+    for lengths, most, shortest in (("long_grid", 511, 512), ("grid", 7, 8)):
+        cut = (f"probe.lengths={lengths}", "longdoc=head", f"longdoc.max_tokens={most}")
+        sentence = (
+            rf"longdoc\.max_tokens={most} is below the {shortest} tokens of the shortest document of probe\.lengths={lengths}: raise it"
+        )
+        with pytest.raises(NotApplicable, match=sentence):
+            check_latency(compose(table, *cut), store)
+        check_latency(compose(table, *cut[:2], f"longdoc.max_tokens={shortest}"), store)
     monkeypatch.setattr(requirements, "versions", lambda engine: {"onnxruntime": "not installed"})
     with pytest.raises(NotApplicable, match=r"probe\.engine=onnx needs onnxruntime, which is not installed: pip install"):
         check_latency(compose(table, "probe.engine=onnx"), store)

@@ -158,6 +158,12 @@ def test_models_that_do_not_read_past_a_window(model: str, sentence: str, readin
             "probe=pretrain hides tokens of a running text, which longdoc=select does not leave whole: set longdoc=head",
         ),
         (
+            "scratch",
+            {"strategy": "head_tail", "max_tokens": 64, "head_share": 0.5},
+            {"probe": spec.Pretrain(mask_fraction=0.15, training=factories.TRAINING, threads=1)},
+            "probe=pretrain hides tokens of a running text, which longdoc=head_tail does not leave whole: set longdoc=head",
+        ),
+        (
             "bilstm",
             WINDOWS,
             {"probe": {"engine": "onnx"}},

@@ -29,7 +29,7 @@ NOUNS: dict[str, list[type]] = {
     "machine": [spec.Machine],
     "model": [*spec.MODEL_KINDS.values(), spec.Training],
 }
-OTHER_PROGRAMS = {"make", "pytest", "git", "wandb", "."}
+OTHER_PROGRAMS = {"make", "pytest", "git", "wandb", "ray", "."}
 """Programs in `sh` blocks besides bakeoff; of these only `make` is looked into."""
 COMMAND_LINE = typer.main.get_command(cli.app)
 

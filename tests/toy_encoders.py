@@ -8,6 +8,7 @@ import torch
 from transformers import (
     AutoModel,
     BertConfig,
+    BigBirdConfig,
     DebertaV2Config,
     DistilBertConfig,
     LongformerConfig,
@@ -17,7 +18,7 @@ from transformers import (
 
 import bakery
 
-FAMILIES = ("bert", "distilbert", "roberta", "deberta-v2", "modernbert", "longformer")
+FAMILIES = ("bert", "distilbert", "roberta", "deberta-v2", "modernbert", "longformer", "big_bird")
 WIDTH, LAYERS, VOCABULARY, POSITIONS = 16, 4, 400, 600
 
 
@@ -39,6 +40,8 @@ def config(family: str, *, initializer_range: float = 0.3, **changes: Any) -> An
         return RobertaConfig(**numbers | changes)
     if family == "longformer":
         return LongformerConfig(**numbers | {"attention_window": 16} | changes)
+    if family == "big_bird":  # left alone, its attention would be sparse from 45 tokens on
+        return BigBirdConfig(**numbers | {"block_size": 4} | changes)
     if family == "deberta-v2":  # the settings of version 3
         own = {"relative_attention": True, "position_buckets": 16, "pos_att_type": ["p2c", "c2p"], "norm_rel_ebd": "layer_norm"}
         return DebertaV2Config(**numbers | own | {"share_att_key": True, "position_biased_input": False, "type_vocab_size": 0} | changes)

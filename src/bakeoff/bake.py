@@ -3,14 +3,10 @@
 import csv
 import dataclasses
 import hashlib
-import math
-import resource
 import shlex
-import shutil
-import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import yaml
@@ -23,10 +19,12 @@ from bakeoff.data.dataset import Prepared
 from bakeoff.data.unlabelled import Unlabelled
 from bakeoff.errors import ConfigError, DataError
 from bakeoff.identity import to_plain
-from bakeoff.probes import cost, quality, slices, stated
+from bakeoff.probes import cost, peak, quality, slices, stated
+from bakeoff.probes.peak import Device
 from bakeoff.provenance import machine_facts
 from bakeoff.record import DataFacts, Diagnostic, Finding, Provenance, Record, Size, SplitQuality, TrainingFacts
 from bakeoff.runner.needs import MODEL
+from bakeoff.runner.weights import keep_best
 from bakeoff.spec import Machine, Majority, Neural, Pretrain, Run
 from bakeoff.store import Store, utc_now, write_atomically
 from bakeoff.tracking import Mirror
@@ -35,7 +33,6 @@ from bakeoff.training.learned import Learned
 
 Notify = Callable[[str], None]
 Write = Callable[[Record], object]
-Device = Literal["cpu", "cuda"]
 
 
 def bake(
@@ -59,6 +56,7 @@ def bake(
     folder.mkdir(parents=True, exist_ok=True)
     write_atomically(folder / "run.yaml", rerunnable(run, machine, folder))
     device, gpu = choose_device(machine)
+    peak.forget(device)
     mirror = Mirror.start(run, machine=machine, root=folder.parent, group=group, notify=notify)
     try:
         prepared = dataset.prepare(run.dataset)
@@ -66,9 +64,7 @@ def bake(
         judged = on_validation(prepared, spent) if run.is_trial else prepared
         texts = unlabelled.read(run.budget, run.dataset, prepared, spent)
         needs = weights_of_needs(run, Store(folder.parent))
-        learned = learn(
-            run, judged, spent, device=device, devices=machine.devices, log=mirror.log, unlabelled=texts.documents, needs=needs
-        )
+        learned = learn(run, judged, spent, device=device, devices=machine.devices, log=mirror.log, unlabelled=texts.documents, needs=needs)
         write_history(folder / "history.csv", learned.history)
         finite = learned.finite
         scores = score(run, judged, spent, learned) if finite else {}
@@ -84,7 +80,7 @@ def bake(
             run=run,
             machine=machine_facts(device=device, gpu=gpu),
             data=data_facts(run, prepared, spent, learned, texts),
-            training=training_facts(run, judged, learned, scores),
+            training=training_facts(run, judged, learned, scores, device=device),
             quality=scores,
             size=None
             if learned.from_file is not None
@@ -93,7 +89,12 @@ def bake(
                 parameters_trainable=learned.parameters_trainable,
                 parameters_embedding=learned.parameters_embedding,
                 bytes=learned.bytes,
-                flops_per_document=cost.flops_per_document(run, lengths_tokens=learned.lengths_tokens, n_classes=len(prepared.classes)),
+                flops_per_document=cost.flops_per_document(
+                    run,
+                    lengths_tokens=learned.lengths_tokens,
+                    n_classes=len(prepared.classes),
+                    n_special_tokens=learned.n_special_tokens,
+                ),
             ),
             stated=None if learned.from_file is None else stated.summarise(learned.from_file),
             provenance=code,
@@ -178,9 +179,9 @@ def data_facts(run: Run, prepared: Prepared, spent: Spent, learned: Learned, tex
         ),
         read_fraction=slices.read_fraction(learned.lengths_tokens, learned.read_tokens),
         processed_tokens_mean=slices.mean_tokens(learned.processed_tokens),
-        visible_fraction=needle.visible_fraction(
-            run.dataset.needle, prepared.test.texts if tested else (), run.longdoc, learned.lengths_tokens
-        ),
+        visible_fraction=None
+        if learned.read_tokens is None
+        else needle.visible_fraction(run.dataset.needle, prepared.test.texts if tested else (), run.longdoc, learned.lengths_tokens),
     )
 
 
@@ -197,7 +198,7 @@ def repeated_texts(texts: Unlabelled) -> tuple[Finding, ...]:
     return (Finding(code="unlabelled_left_out", count=texts.left_out, message=message),) if texts.left_out else ()
 
 
-def training_facts(run: Run, prepared: Prepared, learned: Learned, scores: Mapping[str, SplitQuality]) -> TrainingFacts:
+def training_facts(run: Run, prepared: Prepared, learned: Learned, scores: Mapping[str, SplitQuality], *, device: Device) -> TrainingFacts:
     """How fitting went, and what looks wrong about it."""
     diagnostics: list[Diagnostic] = []
     learns = run.probe if isinstance(run.probe, Pretrain) else run.model
@@ -212,6 +213,9 @@ def training_facts(run: Run, prepared: Prepared, learned: Learned, scores: Mappi
         diagnostics += quality.diagnose(scores[split], prepared.test.labels, learning_rate=learning_rate, split=split)
     if learning_rate is not None and learned.steps == 0:
         diagnostics.append(Diagnostic(code="no_steps", message="no optimiser step was taken: the model is as it was initialised"))
+    if learned.micro_batch_size is not None:
+        message = f"a batch did not fit into memory: its gradients were added up over {learned.micro_batch_size} rows at a time"
+        diagnostics.append(Diagnostic(code="out_of_memory", message=message))
     return TrainingFacts(
         epochs=learned.epochs,
         steps=learned.steps,
@@ -220,22 +224,17 @@ def training_facts(run: Run, prepared: Prepared, learned: Learned, scores: Mappi
         seconds=learned.seconds,
         predict_seconds=learned.predict_seconds,
         tokens_per_second=learned.tokens_per_second,
-        peak_memory_mb=peak_memory_mb(),
+        peak_memory_mb=peak.memory_mb(device),
         stop_reason=learned.stop_reason,
         selected=learned.selected,
         diagnostics=tuple(diagnostics),
+        micro_batch_size=learned.micro_batch_size,
     )
 
 
 def subset_hash(row_ids: Iterable[str]) -> str:
     """SHA-256 of the sorted row ids."""
     return hashlib.sha256("\n".join(sorted(row_ids)).encode()).hexdigest()
-
-
-def peak_memory_mb() -> float:
-    """Largest resident size of this process so far."""
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return round(peak / (1024 * 1024 if sys.platform == "darwin" else 1024), 1)
 
 
 def weights_of_needs(run: Run, store: Store) -> dict[str, Path]:
@@ -245,30 +244,6 @@ def weights_of_needs(run: Run, store: Store) -> dict[str, Path]:
         if not folder.is_dir():
             raise DataError(f"the weights of its {part} ({folder.parent.name}) are not there: run the same command again to bake them")
     return folders
-
-
-def keep_best(answer: Record, store: Store, needed: frozenset[str]) -> None:
-    """Of the seeds whose `model/` is kept, keep the lowest validation loss, or the lowest id where nothing was validated.
-
-    Weights of Runs that others are built from, `needed`, stay too. The test split has no say, so that what ships was not
-    chosen by what scores it.
-    """
-
-    def but_for_the_seed(run: Run) -> Run:
-        needs: dict[str, Any] = {part: but_for_the_seed(needed) for part, needed in run.needs.items()}
-        return dataclasses.replace(run, seed=0, budget=dataclasses.replace(run.budget, draw=0), **needs)
-
-    def rank(each: Record) -> tuple[float, str]:
-        loss = each.training.best_validation_loss
-        return (math.inf if loss is None else loss, each.run_id)
-
-    asked = but_for_the_seed(answer.run).run_id
-    kept = (each for each in store.load_all() if each.status == "ok" and (store.folder(each.run_id) / MODEL).is_dir())
-    rivals = [answer, *(each for each in kept if but_for_the_seed(each.run).run_id == asked)]
-    best = min(rivals, key=rank)
-    for each in rivals:
-        if each is not best and each.run_id not in needed:
-            shutil.rmtree(store.folder(each.run_id) / MODEL, ignore_errors=True)
 
 
 def write_history(file: Path, history: Sequence[dict[str, float | int | None]]) -> None:

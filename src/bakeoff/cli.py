@@ -7,6 +7,26 @@ from typing import Annotated, Literal, NoReturn
 import typer
 from typer.exceptions import TyperException
 
+from bakeoff.commands.options import (
+    AddressOption,
+    DeviceOption,
+    EngineOption,
+    ExecutorOption,
+    LabelsOption,
+    MachineOption,
+    MarginOption,
+    MaxP95Option,
+    MaxSizeOption,
+    MetricOption,
+    MinAccuracyOption,
+    MinRecallOption,
+    Overrides,
+    PriceOption,
+    SlotsOption,
+    SweepFile,
+    ThreadsOption,
+    TokensOption,
+)
 from bakeoff.errors import BakeoffError
 
 WRONG = 2
@@ -19,33 +39,14 @@ app = typer.Typer(
     help="Which text classifier should you ship? bakeoff answers with evidence, on your data, at your label budget.",
 )
 
-Overrides = Annotated[
-    list[str] | None, typer.Argument(metavar="[KEY=VALUE]...", help="Hydra overrides, for example seed=0 budget.labels=100.")
-]
-SweepFile = Annotated[Path, typer.Argument(metavar="SWEEP.yaml", help="A sweep file, or the name of one that comes with bakeoff.")]
-
-# What a recommendation must meet, alike in `report` and `choose`.
-LabelsOption = Annotated[str | None, typer.Option(metavar="N|all", help="How many labels may be spent; else the most recorded.")]
-MaxP95Option = Annotated[float | None, typer.Option(help="Latency limit, a document at a time, at the 95th percentile.")]
-DeviceOption = Annotated[Literal["cpu", "cuda"], typer.Option(help="Where it will be served.")]
-ThreadsOption = Annotated[int | None, typer.Option(help="CPU threads to serve with.")]
-EngineOption = Annotated[str | None, typer.Option(help="For example onnx_int8; else every engine competes.")]
-MachineOption = Annotated[str | None, typer.Option(help="Whose latencies count, where several machines were timed.")]
-MinAccuracyOption = Annotated[float | None, typer.Option(help="Accuracy to reach, for example 0.8.")]
-MinRecallOption = Annotated[list[str] | None, typer.Option(metavar="CLASS=SHARE", help="Recall of a class to reach; repeat it.")]
-MaxSizeOption = Annotated[float | None, typer.Option(help="Largest size of the files that are shipped.")]
-TokensOption = Annotated[int | None, typer.Option(help="How long your documents are, in tokens, at the 95th percentile.")]
-PriceOption = Annotated[float | None, typer.Option(help="What a label costs, in the currency of conf/prices.yaml.")]
-MetricOption = Annotated[Literal["accuracy", "macro_f1"] | None, typer.Option(help="What is compared; else the dataset's own.")]
-MarginOption = Annotated[float, typer.Option(help="Points of it that may be lost to a cheaper model.")]
-
 
 def main() -> None:
     """The console script: a user's mistake is one sentence on standard error and exit code 2."""
     if len(sys.argv) == 1:
         sys.argv.append("--help")
     try:
-        app(prog_name="bakeoff", standalone_mode=False)
+        if code := app(prog_name="bakeoff", standalone_mode=False):  # what typer makes of Ctrl-C
+            sys.exit(code)
     except BakeoffError as mistake:
         _refuse(str(mistake))
     except TyperException as mistake:  # an unknown verb or option, which the parser would surround with its usage
@@ -78,8 +79,9 @@ def run(context: typer.Context) -> None:
 def sweep(
     file: SweepFile,
     overrides: Overrides = None,
-    executor: Annotated[Literal["local", "inprocess"], typer.Option(help="A process a Run, or all in this one, to debug.")] = "local",
-    slots: Annotated[int | None, typer.Option(min=1, help="Runs at a time.")] = None,
+    executor: ExecutorOption = "local",
+    slots: SlotsOption = None,
+    address: AddressOption = None,
     rebake: Annotated[Literal["missing", "failed", "all"], typer.Option(help="Which Runs to bake.")] = "missing",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="List every Run and its state; bake nothing.")] = False,
     format: Annotated[Literal["table", "json"], typer.Option(help="Of --dry-run.")] = "table",
@@ -87,7 +89,7 @@ def sweep(
     """Bake every Run of a sweep that is not yet recorded."""
     from bakeoff.commands.sweep import sweep as command
 
-    sys.exit(command(file, overrides or [], executor=executor, slots=slots, rebake=rebake, dry_run=dry_run, format=format))
+    sys.exit(command(file, overrides or [], executor=executor, slots=slots, address=address, rebake=rebake, dry_run=dry_run, format=format))
 
 
 @app.command()
@@ -96,8 +98,9 @@ def tune(
     overrides: Overrides = None,
     trials: Annotated[int, typer.Option(min=1, help="Recipes to try of each model, its default the first.")] = 8,
     seed: Annotated[int, typer.Option(min=0, help="Draws which other recipes are tried.")] = 0,
-    executor: Annotated[Literal["local", "inprocess"], typer.Option(help="A process a Run, or all in this one, to debug.")] = "local",
-    slots: Annotated[int | None, typer.Option(min=1, help="Runs at a time.")] = None,
+    executor: ExecutorOption = "local",
+    slots: SlotsOption = None,
+    address: AddressOption = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="List every trial and its state; bake nothing.")] = False,
 ) -> None:
     """Choose recipes on validation rows, with equally many trials for every model.
@@ -106,7 +109,7 @@ def tune(
     """
     from bakeoff.commands.tune import tune as command
 
-    sys.exit(command(file, overrides or [], trials=trials, seed=seed, executor=executor, slots=slots, dry_run=dry_run))
+    sys.exit(command(file, overrides or [], trials=trials, seed=seed, executor=executor, slots=slots, address=address, dry_run=dry_run))
 
 
 @app.command()
@@ -180,6 +183,7 @@ def choose(
     price_per_label: PriceOption = None,
     metric: MetricOption = None,
     margin: MarginOption = 1.0,
+    allow_dirty: Annotated[bool, typer.Option("--allow-dirty", help="Choose from records of uncommitted code too, and say so.")] = False,
     format: Annotated[Literal["text", "json"], typer.Option(help="How to print it.")] = "text",
 ) -> None:
     """Recommend what to ship under limits, with the runner-up, what would change the answer, and how sure it is.
@@ -206,7 +210,8 @@ def choose(
         metric=metric,
         margin_points=margin,
     )
-    print(command(files, pairs, limits=limits, format=format, filters={} if files else _pairs(pairs)))
+    chosen = {} if files else _pairs(pairs)
+    print(command(files, pairs, limits=limits, format=format, filters=chosen, allow_dirty=allow_dirty))
 
 
 @app.command()
@@ -218,8 +223,11 @@ def records(
     from bakeoff.report import frame
     from bakeoff.store import Store, default_root
 
-    rows = frame.flat_rows(Store(default_root()))
+    store = Store(default_root())
+    rows = frame.flat_rows(store)
     print(frame.render(frame.filter_rows(rows, _pairs(filters or [])), format))
+    for each in store.all_unreadable(but={row["run_id"] for row in rows if row["status"] != "failed"}):
+        print(f"bakeoff: {each.why}", file=sys.stderr)
 
 
 @app.command()
@@ -241,6 +249,33 @@ def data(
     options = {"text": text, "text_pair": text_pair, "label": label, "group": group, "test_path": test, "encoding": encoding}
     settings = {key: str(value) for key, value in options.items() if value is not None}
     print(command(target, settings, model=model, format=format, test_rows=test_rows))
+
+
+@app.command()
+def status(
+    arguments: Annotated[
+        list[str] | None, typer.Argument(metavar="[SWEEP.yaml]... [KEY=VALUE]...", help="Sweep files, then Hydra overrides.")
+    ] = None,
+) -> None:
+    """What is being baked right now, and how far sweeps have come, whichever process bakes them."""
+    from bakeoff.commands.status import status as command
+
+    words = arguments or []
+    print(command([Path(text) for text in words if "=" not in text], [text for text in words if "=" in text]))
+
+
+@app.command()
+def clean(
+    weights: Annotated[bool, typer.Option("--weights", help="Of Runs; they are made again where something needs them.")] = False,
+    caches: Annotated[bool, typer.Option("--caches", help="Prepared data, token ids, features, exported models.")] = False,
+    assets: Annotated[bool, typer.Option("--assets", help="Datasets and checkpoints that would have to be fetched again.")] = False,
+    old: Annotated[bool, typer.Option("--old", help="Weights of Runs that were baked again.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say how much it would free, and free nothing.")] = False,
+) -> None:
+    """Free disk space: weights and caches, never a record."""
+    from bakeoff.commands.clean import clean as command
+
+    print(command(weights=weights, caches=caches, assets=assets, old=old, dry_run=dry_run))
 
 
 @app.command()

@@ -10,13 +10,15 @@ import functools
 import math
 import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, Literal, TypeVar, Union
 
 from bakeoff.errors import ConfigError, NotApplicable, UnknownSetting
 from bakeoff.spec import MODEL_KINDS, PROBE_KINDS, Dataset, LongDoc, Model, Probe, Run
 
 T = TypeVar("T")
+Reader = Callable[[Any, str], Any]
 
 
 def build(cls: type[T], values: Mapping[str, Any], where: str = "") -> T:
@@ -27,18 +29,18 @@ def build(cls: type[T], values: Mapping[str, Any], where: str = "") -> T:
     """
     if not isinstance(values, Mapping):
         raise ConfigError(f"{where or cls.__name__}={values!r} should be a group of settings")
-    fields = _fields(cls)
+    fields: dict[str, _Field] = _fields(cls)  # type: ignore[arg-type]  # mypy holds a type for no key of a cache
     for key in values:
         if key not in fields and key != "kind":
             raise UnknownSetting(unknown_key(_join(where, str(key)), [_join(where, name) for name in fields]))
     arguments = {}
-    for name, (hint, required) in fields.items():
+    for name, field in fields.items():
         if name in values:
             value = values[name]
             # Most values are of the one plain type that is asked for; a record has hundreds.
-            plain = type(value) is hint and (hint is not float or math.isfinite(value))
-            arguments[name] = value if plain else _value(hint, value, _join(where, name))
-        elif required:
+            plain = type(value) is field.hint and (field.hint is not float or math.isfinite(value))
+            arguments[name] = value if plain else field.read(value, _join(where, name))
+        elif field.required:
             raise ConfigError(f"{_join(where, name)} is missing: set it, for example in the YAML of {where or cls.__name__}")
     try:
         return cls(**arguments)
@@ -46,20 +48,28 @@ def build(cls: type[T], values: Mapping[str, Any], where: str = "") -> T:
         raise NotApplicable(str(refused)) from None
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Field:
+    """What a field of a dataclass takes."""
+
+    hint: Any
+    read: Reader
+    required: bool
+
+
 @functools.cache
-def _fields(cls: type) -> dict[str, tuple[Any, bool]]:
-    """Name of each field of a dataclass → its type, and whether it must be given."""
+def _fields(cls: type) -> dict[str, _Field]:
+    """The fields of a dataclass by name."""
     hints = typing.get_type_hints(cls)
     absent = dataclasses.MISSING
     return {
-        field.name: (hints[field.name], field.default is absent and field.default_factory is absent) for field in dataclasses.fields(cls)
+        field.name: _Field(
+            hint=hints[field.name],
+            read=_reader(hints[field.name]),
+            required=field.default is absent and field.default_factory is absent,
+        )
+        for field in dataclasses.fields(cls)
     }
-
-
-@functools.cache
-def _parts(hint: Any) -> tuple[Any, tuple[Any, ...], bool]:
-    """A type's origin and arguments, and whether it is a dataclass."""
-    return typing.get_origin(hint), typing.get_args(hint), dataclasses.is_dataclass(hint)
 
 
 def build_run(values: Mapping[str, Any]) -> Run:
@@ -70,26 +80,35 @@ def build_run(values: Mapping[str, Any]) -> Run:
             try:
                 needs[part] = build(Run, section)
             except ConfigError as reason:
-                model = values["model"]
-                named = model.get(part) if isinstance(model, Mapping) else getattr(model, part)
+                model = values.get("model")
+                named = model.get(part) if isinstance(model, Mapping) else getattr(model, part, None)
                 raise type(reason)(f"model.{part}={named} cannot be made here: {reason}") from None
     return build(Run, {**values, **needs})
 
 
 def build_again(values: Mapping[str, Any]) -> Run:
     """As `build_run`, for thousands of Runs that share most nouns: one seen before is not built, and so checked, twice."""
-    nouns = {part: _noun(cls, values[part], part) for part, cls in _SHARED.items() if isinstance(values.get(part), Mapping)}
-    return build_run({**values, **nouns})
+    try:
+        return build(Run, _with_shared(values))
+    except ConfigError:
+        return build_run(values)  # which says what is wrong in its own order
+
+
+def _with_shared(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The values of a Run, with its nouns and the Runs that it needs built."""
+    nouns = {part: _seen(cls, values[part], part) for part, cls in _SHARED.items() if isinstance(values.get(part), Mapping)}
+    needs = {part: build(Run, _with_shared(values[part])) for part in ("teacher", "start") if isinstance(values.get(part), Mapping)}
+    return {**values, **nouns, **needs}
 
 
 _SHARED: dict[str, Any] = {"dataset": Dataset, "model": Model, "longdoc": LongDoc, "probe": Probe}
 _BUILT: dict[tuple[str, str], Any] = {}
 
 
-def _noun(hint: Any, values: Mapping[str, Any], where: str) -> Any:
+def _seen(hint: Any, values: Mapping[str, Any], where: str) -> Any:
     key = (where, repr(values))
     if key not in _BUILT:
-        _BUILT[key] = _value(hint, values, where)
+        _BUILT[key] = _reader(hint)(values, where)
     return _BUILT[key]
 
 
@@ -105,49 +124,64 @@ def _join(where: str, name: str) -> str:
     return f"{where}.{name}" if where else name
 
 
-def _value(hint: Any, value: Any, where: str) -> Any:
+@functools.cache
+def _reader(hint: Any) -> Reader:
+    """What reads a value of this type from a plain one and its key; made once a type, since a store holds a million values."""
     if hint in (Model, Probe):
-        return _of_kind(MODEL_KINDS if hint == Model else PROBE_KINDS, value, where)
-    origin, arguments, is_noun = _parts(hint)
+        return functools.partial(_of_kind, MODEL_KINDS if hint == Model else PROBE_KINDS)
+    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if origin in (Union, types.UnionType):
-        return _one_of(arguments, value, where)
+        return functools.partial(_one_of, arguments, {each: _reader(each) for each in arguments if each is not type(None)})
     if origin is Literal:
-        if value in arguments:
-            return value
-        raise ConfigError(f"{where}={value} should be one of {', '.join(map(str, arguments))}")
-    if is_noun:
-        return value if isinstance(value, typing.cast(type, hint)) else build(typing.cast(type, hint), value, where)
+        return functools.partial(_literal, arguments)
+    if dataclasses.is_dataclass(hint):
+        return functools.partial(_noun, typing.cast(type, hint))
     if origin is tuple:
-        if not isinstance(value, list | tuple):
-            raise ConfigError(f"{where}={value} should be a list")
-        return tuple(_value(arguments[0], item, f"{where}[{i}]") for i, item in enumerate(value))
+        return functools.partial(_list, _reader(arguments[0]))
     if origin is dict:
-        if not isinstance(value, Mapping):
-            raise ConfigError(f"{where}={value} should be a mapping")
-        key_hint, item_hint = arguments
-        return {_value(key_hint, key, where): _value(item_hint, item, f"{where}.{key}") for key, item in value.items()}
-    return _scalar(hint, value, where)
+        return functools.partial(_mapping, _reader(arguments[0]), _reader(arguments[1]))
+    return functools.partial(_scalar, hint)
+
+
+def _noun(cls: type, value: Any, where: str) -> Any:
+    return value if isinstance(value, cls) else build(cls, value, where)
+
+
+def _literal(choices: tuple[Any, ...], value: Any, where: str) -> Any:
+    if value in choices:
+        return value
+    raise ConfigError(f"{where}={value} should be one of {', '.join(map(str, choices))}")
+
+
+def _list(read: Reader, value: Any, where: str) -> Any:
+    if not isinstance(value, list | tuple):
+        raise ConfigError(f"{where}={value} should be a list")
+    return tuple(read(item, f"{where}[{i}]") for i, item in enumerate(value))
+
+
+def _mapping(read_key: Reader, read_item: Reader, value: Any, where: str) -> Any:
+    if not isinstance(value, Mapping):
+        raise ConfigError(f"{where}={value} should be a mapping")
+    return {read_key(key, where): read_item(item, f"{where}.{key}") for key, item in value.items()}
 
 
 def _of_kind(kinds: Mapping[str, type], value: Any, where: str) -> Any:
     if isinstance(value, tuple(kinds.values())):
         return value
-    if not isinstance(value, Mapping) or value.get("kind") not in kinds:
+    if not isinstance(value, Mapping) or str(value.get("kind")) not in kinds:
         kind = value.get("kind") if isinstance(value, Mapping) else value
         raise ConfigError(f"{where}.kind={kind} should be one of {', '.join(sorted(kinds))}")
-    return build(kinds[value["kind"]], value, where)
+    return build(kinds[str(value["kind"])], value, where)
 
 
-def _one_of(hints: tuple[Any, ...], value: Any, where: str) -> Any:
+def _one_of(hints: tuple[Any, ...], readers: Mapping[Any, Reader], value: Any, where: str) -> Any:
     if value is None and type(None) in hints:
         return None
     if type(value) in hints and type(value) in (str, int, bool):
         return value
-    for hint in hints:
-        if hint is type(None):
-            continue
+    for read in readers.values():
         try:
-            return _value(hint, value, where)
+            return read(value, where)
         except NotApplicable:
             raise
         except ConfigError as error:

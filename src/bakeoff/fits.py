@@ -83,7 +83,7 @@ def _pretraining(run: "Run") -> str | None:
         return f"probe=pretrain means nothing to {model.name}: hidden tokens are guessed by transformers (model=scratch or pretrained)"
     if isinstance(model, Scratch) and model.causal:
         return f"probe=pretrain hides tokens and reads around them, but {model.name} is causal: set model.causal=false"
-    if run.longdoc.strategy in (*_WHOLE, "select"):
+    if run.longdoc.strategy in (*_WHOLE, "select", "head_tail"):
         return f"probe=pretrain hides tokens of a running text, which longdoc={run.longdoc.strategy} does not leave whole: set longdoc=head"
     if run.budget.labels == 0 and run.budget.unlabelled == "none":
         return f"budget.labels=0 leaves {model.name} no text to read with probe=pretrain: set budget.unlabelled=pool"

@@ -8,6 +8,7 @@ A code change that alters a noun's answers raises that noun's class constant `re
 """
 
 import dataclasses
+import functools
 import hashlib
 import json
 import re
@@ -41,19 +42,28 @@ def identity(noun: Any, part: Literal["architecture"] | None = None) -> Any:
     """
     if not dataclasses.is_dataclass(noun) or isinstance(noun, type):
         return _plain(noun)
-    values: dict[str, Any] = {}
-    for name in ("kind", "recipe"):
-        if hasattr(type(noun), name):
-            values[name] = getattr(type(noun), name)
-    for field in dataclasses.fields(noun):
-        value, role = getattr(noun, field.name), field.metadata.get("identity")
-        if part is not None and field.metadata.get("part") not in (part, None):
+    constants, roles = _roles(type(noun))
+    values: dict[str, Any] = dict(constants)
+    for name, role, at, belongs in roles:
+        if part is not None and belongs not in (part, None):
             continue
-        if role == "hashed" or (role == "neutral" and value != field.metadata["neutral"]):
-            values[field.name] = identity(value)
+        value = getattr(noun, name)
+        if role == "hashed" or (role == "neutral" and value != at):
+            values[name] = value if type(value) in _PLAIN else identity(value)
         elif role not in ("neutral", "none"):
-            raise TypeError(f"{type(noun).__name__}.{field.name} is not classified: use hashed, neutral or display")
+            raise TypeError(f"{type(noun).__name__}.{name} is not classified: use hashed, neutral or display")
     return values
+
+
+_PLAIN = (str, int, float, bool, type(None))
+
+
+@functools.cache
+def _roles(cls: type) -> tuple[dict[str, Any], tuple[tuple[str, Any, Any, Any], ...]]:
+    """A noun's constants; and of each field its name, role, neutral value and part."""
+    metadata = ((field.name, field.metadata) for field in dataclasses.fields(cls))
+    roles = tuple((name, known.get("identity"), known.get("neutral"), known.get("part")) for name, known in metadata)
+    return {name: getattr(cls, name) for name in ("kind", "recipe") if hasattr(cls, name)}, roles
 
 
 def hash_identity(plain: Any) -> str:

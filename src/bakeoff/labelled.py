@@ -36,6 +36,8 @@ class Needle:
             )
         if self.train_rows < 2 or self.test_rows < 1:
             raise ValueError("dataset.needle.train_rows should be at least 2, and dataset.needle.test_rows at least 1")
+        if self.seed < 0:
+            raise ValueError(f"dataset.needle.seed={self.seed} should be 0 or more")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,6 +136,9 @@ class Dataset:
             raise ValueError("dataset.needle goes with dataset.format=needle: use dataset=needle")
         if self.needle is not None and (self.split != "official" or self.path or self.test_path or self.group):
             raise ValueError("dataset=needle makes its own pool and test rows: leave dataset.split=official, without a path or a group")
+        for name, left in (("text", None), ("label", None), ("encoding", "utf-8")) if self.needle is not None else ():
+            if (value := getattr(self, name)) != left:
+                raise ValueError(f"dataset.{name}={value} means nothing to dataset=needle, which reads no file: leave it out")
         if self.brings_folds and (self.test_path or self.hub_test):
             key = "hub_test" if self.hub_test else "test_path"
             raise ValueError(f"dataset.{key} means nothing to data with folds of its own, which hold the test rows: leave one of them out")

@@ -89,7 +89,7 @@ class DataFacts:
 class Diagnostic:
     """One sign of trouble in training, and the first thing to check."""
 
-    code: Literal["near_chance", "collapsed", "not_finite", "no_steps"]
+    code: Literal["near_chance", "collapsed", "not_finite", "no_steps", "out_of_memory"]
     message: str
 
 
@@ -105,11 +105,14 @@ class TrainingFacts:
     predict_seconds: float | None
     tokens_per_second: float | None
     peak_memory_mb: float
+    """The most that the process held while it was baked, of a GPU its memory; in older records, of the process since it began."""
     stop_reason: Literal["schedule", "closed_form", "not_finite", "not_trained"]
     """not_trained: a latency Run, which times what is there, and a model that reads no label."""
     selected: dict[str, float]
     """What the model chose on its own labels, for example C by cross-validation."""
     diagnostics: tuple[Diagnostic, ...]
+    micro_batch_size: int | None = None
+    """Rows of a batch that were read at a time, since memory did not suffice for all; the steps are those of whole batches."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -195,9 +198,16 @@ class Record:
         return json.dumps(plain, indent=2, allow_nan=False) + "\n"
 
 
+class NewerSchema(BakeoffError):
+    """A record of a schema version that this code does not know yet."""
+
+
 def from_json(text: str) -> Record:
     """Read a record; raises BakeoffError when it is no record of this schema or its id does not match its Run."""
     plain = json.loads(text)
+    version = plain.get("schema_version") if isinstance(plain, dict) else None
+    if isinstance(version, int) and version > SCHEMA_VERSION:
+        raise NewerSchema(f"a newer bakeoff wrote it (schema version {version}, here {SCHEMA_VERSION}): upgrade bakeoff to read it")
     if not isinstance(plain, dict) or plain.get("schema_version") != SCHEMA_VERSION:
         raise BakeoffError(f"not a record of schema version {SCHEMA_VERSION}")
     run = convert.build_again(plain["run"]) if isinstance(plain.get("run"), dict) else plain.get("run")

@@ -19,12 +19,16 @@ _FORMATS = {".csv": "csv", ".tsv": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl"}
 Chosen = Callable[[str, str, str], Mapping[str, Any]]
 """The plain `model` and `probe` of (part, name of a model, name of a probe), as configured where nothing overrides them."""
 
+Found = dict[tuple[str, str], dict[str, Any]]
+"""What data and checkpoints turned out to be, by what was asked about them; thousands of Runs ask about a few."""
 
-def resolve(values: Mapping[str, Any], chosen: Chosen) -> dict[str, Any]:
+
+def resolve(values: Mapping[str, Any], chosen: Chosen, found: Found) -> dict[str, Any]:
     """The plain values of a Run with what is derived filled in, those of its teacher and start under these names.
 
-    Raises ConfigError for a noun that is missing, and DataError for data or a checkpoint that is not there, or whose
-    bytes are not those of a fingerprint that the configuration already carries.
+    What is in `found` is not looked at again, and what is not is added. Raises ConfigError for a noun that is missing, and
+    DataError for data or a checkpoint that is not there, or whose bytes are not those of a fingerprint that the
+    configuration already carries.
     """
     for name in ("dataset", "budget", "model", "longdoc", "probe"):
         if not isinstance(values.get(name), dict):
@@ -36,18 +40,27 @@ def resolve(values: Mapping[str, Any], chosen: Chosen) -> dict[str, Any]:
     if budget.get("draw") is None:
         budget["draw"] = seed
     if budget.get("unlabelled_path") is not None:
-        budget |= _own_file("budget", budget, "unlabelled_path", "unlabelled_fingerprint", of=fingerprint.of_texts)
-    model = _model(dict(values["model"]), values["probe"], values["dataset"])
+        budget |= _own_file("budget", budget, "unlabelled_path", "unlabelled_fingerprint", found=found, of=fingerprint.of_texts)
+    model = _model(dict(values["model"]), values["probe"], values["dataset"], found)
     _check_pretraining(model.pop("pretraining", None))
     budget["unlabelled"] = _unlabelled(budget, model.pop("unlabelled", None), values["probe"])
     longdoc = _longdoc(values["longdoc"], model.get("default_longdoc"))
-    dataset, probe = _dataset(dict(values["dataset"])), _probe(dict(values["probe"]))
+    asked, probe = dict(values["dataset"]), _probe(dict(values["probe"]), found)
+    dataset = _once(found, "dataset", asked, lambda: _dataset(asked))
     resolved = {**values, "dataset": dataset, "budget": budget, "model": model, "longdoc": longdoc, "probe": probe}
     for part in _PROBE_OF:
-        needed = resolved[part] = _needed(part, resolved, values.get(part), chosen)
+        needed = resolved[part] = _needed(part, resolved, values.get(part), chosen, found)
         if needed is not None:
             model[part] = needed["model"].get("name")
     return resolved
+
+
+def _once(found: Found, what: str, asked: object, answer: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """What is known about this already, or else the answer."""
+    key = (what, repr(asked))
+    if key not in found:
+        found[key] = answer()
+    return dict(found[key])
 
 
 def _check_pretraining(own: Any) -> None:
@@ -65,7 +78,7 @@ def _unlabelled(budget: Mapping[str, Any], own: Any, probe: Mapping[str, Any]) -
     return "none" if own is None or _untrained(probe) else own
 
 
-def _needed(part: str, student: dict[str, Any], section: Any, chosen: Chosen) -> dict[str, Any] | None:
+def _needed(part: str, student: dict[str, Any], section: Any, chosen: Chosen, found: Found) -> dict[str, Any] | None:
     """The plain Run that `model.teacher` or `model.start` names: on the student's data and labels, with its seed and threads.
 
     `section` is what a Run's own run.yaml says of it, and wins over the configured model while it is of that name. Unlabelled
@@ -89,7 +102,7 @@ def _needed(part: str, student: dict[str, Any], section: Any, chosen: Chosen) ->
     if own != "file":
         budget |= {"unlabelled_path": None, "unlabelled_fingerprint": None}
     values = {"dataset": student["dataset"], "budget": budget, "model": model, "longdoc": longdoc, "probe": probe, "seed": student["seed"]}
-    return resolve(values, chosen)
+    return resolve(values, chosen, found)
 
 
 def _untrained(probe: Mapping[str, Any]) -> bool:
@@ -108,20 +121,21 @@ def _longdoc(chosen: Mapping[str, Any], default: Any) -> dict[str, Any]:
     return dict(chosen)
 
 
-def _model(model: dict[str, Any], probe: Mapping[str, Any], dataset: Mapping[str, Any]) -> dict[str, Any]:
+def _model(model: dict[str, Any], probe: Mapping[str, Any], dataset: Mapping[str, Any], found: Found) -> dict[str, Any]:
     if model.get("teacher") is None and "distillation" in model:
         model["distillation"] = None  # how a teacher would teach, where there is none
     if model.get("kind") == "zero_shot":
         model["descriptions"] = {**(dataset.get("label_descriptions") or {}), **(model.get("descriptions") or {})}
     if model.get("checkpoint") is not None:
-        model |= _checkpoint(model, probe)
+        asked = *(model.get(key) for key in ("checkpoint", "revision", "size", "checkpoint_fingerprint")), _untrained(probe)
+        model |= _once(found, "model.checkpoint", asked, lambda: _checkpoint(model, probe))
     for key, pinned in (("vectors", "vectors_fingerprint"), ("path", "fingerprint")):
         if model.get(key) is not None:
-            model |= _own_file("model", model, key, pinned)
+            model |= _own_file("model", model, key, pinned, found=found)
     return model
 
 
-def _checkpoint(model: dict[str, Any], probe: Mapping[str, Any]) -> dict[str, Any]:
+def _checkpoint(model: Mapping[str, Any], probe: Mapping[str, Any]) -> dict[str, Any]:
     name, revision, size = str(model["checkpoint"]), model.get("revision"), model.get("size")
     is_here = name in fingerprint.CHECKPOINTS or Path(name).expanduser().is_dir()
     if is_here and name not in fingerprint.CHECKPOINTS:
@@ -135,21 +149,31 @@ def _checkpoint(model: dict[str, Any], probe: Mapping[str, Any]) -> dict[str, An
 
 
 def _own_file(
-    noun: str, values: Mapping[str, Any], key: str, pinned: str, *, of: Callable[[Path, Path | None], str] = fingerprint.of_bytes
-) -> dict[str, str]:
-    path = Path(str(values[key])).expanduser().absolute()
-    if not path.is_file():
-        raise DataError(f"{noun}.{key}={path.name} is no file: check the path")
-    found = of(path, cache_root())
-    _refuse_other_bytes(f"{noun}.{pinned}", values.get(pinned), found, f"{noun}.{key}")
-    return {key: str(path), pinned: found}
+    noun: str,
+    values: Mapping[str, Any],
+    key: str,
+    pinned: str,
+    *,
+    found: Found,
+    of: Callable[[Path, Path | None], str] = fingerprint.of_bytes,
+) -> dict[str, Any]:
+    def answer() -> dict[str, Any]:
+        path = Path(str(values[key])).expanduser().absolute()
+        if not path.is_file():
+            raise DataError(f"{noun}.{key}={path.name} is no file: check the path")
+        bytes_ = of(path, cache_root())
+        _refuse_other_bytes(f"{noun}.{pinned}", values.get(pinned), bytes_, f"{noun}.{key}")
+        return {key: str(path), pinned: bytes_}
+
+    return _once(found, f"{noun}.{key}", (values[key], values.get(pinned)), answer)
 
 
-def _probe(probe: dict[str, Any]) -> dict[str, Any]:
+def _probe(probe: dict[str, Any], found: Found) -> dict[str, Any]:
     """A latency probe is about this machine, and answers one document a call where nothing else is asked for."""
     if probe.get("kind") != "latency":
         return probe
-    here, pinned = machine_line(str(probe.get("engine"))), probe.get("machine")
+    engine, pinned = str(probe.get("engine")), probe.get("machine")
+    here = _once(found, "machine", engine, lambda: {"machine": machine_line(engine)})["machine"]
     if pinned is not None and pinned != here:
         raise ConfigError(f"probe.machine={pinned} is another machine than this one, {here}: pass probe.machine=null to time it here")
     if probe.get("scenario") == "single" and probe.get("batch_size") is None:

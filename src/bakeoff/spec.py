@@ -155,6 +155,7 @@ class Run:
             plain["model"] = identity(self.model, part="architecture")
             for name in ("budget", "seed", *self.needs):
                 del plain[name]
+            plain["longdoc"].pop("trained_windows", None)
         if isinstance(probe, Pretrain):
             for name in ("training", "pooling", "layer_decay", "head_first_epochs"):  # those of a classification head, and of its Runs
                 plain["model"].pop(name, None)
@@ -204,6 +205,10 @@ class Machine:
     """Which of the visible GPUs may be used, counted from 0; null is all of them."""
     devices: int = 1
     """GPUs (or processes of CPU threads) that train one Run together."""
+    gpu_share: float = 1.0
+    """Share of a GPU that a Run takes on a Ray cluster; at 0.5 two share one."""
+    time_limit_minutes: float | None = None
+    """How long one Run may take before it is stopped and has failed; null is no limit."""
 
     def __post_init__(self) -> None:
         if self.slots is not None and self.slots < 1:
@@ -212,3 +217,12 @@ class Machine:
             raise ValueError(f"machine.gpus={list(self.gpus)} should name GPUs from 0 up, each once; null is all of them")
         if self.devices < 1:
             raise ValueError(f"machine.devices={self.devices} should be at least 1")
+        if not 0 < self.gpu_share <= 1 or (self.gpu_share < 1 and self.devices > 1):
+            raise ValueError(f"machine.gpu_share={self.gpu_share:g} should be above 0 and at most 1, and 1 with machine.devices above 1")
+        if self.time_limit_minutes is not None and self.time_limit_minutes <= 0:
+            raise ValueError(f"machine.time_limit_minutes={self.time_limit_minutes:g} should be above 0; null is no limit")
+
+    @property
+    def time_limit_seconds(self) -> float | None:
+        """How many seconds one Run may take; null is no limit."""
+        return None if self.time_limit_minutes is None else 60 * self.time_limit_minutes

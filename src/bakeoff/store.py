@@ -1,27 +1,53 @@
 """Where records live: one folder a Run, locked by whoever bakes it, its record written once and last."""
 
 import contextlib
-import fcntl
+import errno
 import json
 import os
 import shutil
+import socket
 import time
 import traceback
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from bakeoff import locks
 from bakeoff import record as records
 from bakeoff.errors import BakeoffError
+from bakeoff.locks import Locked as Locked
+from bakeoff.locks import NoLocks as NoLocks
 from bakeoff.record import Record
 from bakeoff.spec import Run, is_run_id, to_plain
 
-RECORD, FAILURE = "record.json", "failure.json"
+RECORD, FAILURE, LOCKS = "record.json", "failure.json", ".locks"
+_FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
-class Locked(Exception):
-    """Another process bakes this Run right now."""
+class StoreError(BakeoffError):
+    """No Run can be baked into this store as it is."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Holder:
+    """Who bakes a Run right now, as far as its lock says."""
+
+    run_id: str
+    title: str | None = None
+    pid: int | None = None
+    host: str | None = None
+    started_at: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Unreadable:
+    """A `record.json` that is there and is none."""
+
+    run_id: str
+    why: str
+    newer: bool
+    """Whether a newer bakeoff wrote it, so that it must stay as it is."""
 
 
 @dataclass(frozen=True)
@@ -35,19 +61,38 @@ class Store:
         return self.root / run_id
 
     @contextlib.contextmanager
-    def lock(self, run_id: str) -> Iterator[None]:
-        """Hold a Run for this process; the kernel frees it at death. Raises Locked if another process holds it."""
-        locks = self.root / ".locks"
-        locks.mkdir(parents=True, exist_ok=True)
-        handle = os.open(locks / run_id, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    def lock(self, run_id: str, *, title: str | None = None) -> Iterator[None]:
+        """Hold a Run, of this `title`, for this process; the kernel frees it at death.
+
+        Raises Locked if it is held already, NoLocks where the file system has none, OSError where nothing can be written.
+        """
+        says = {"title": title, "pid": os.getpid(), "host": socket.gethostname(), "started_at": utc_now()}
+        with locks.hold(self.root / LOCKS / run_id, says=json.dumps(says)):
+            yield
+
+    def is_locked(self, run_id: str) -> bool:
+        """Whether a Run is held right now; leaves no lock file behind where there was none."""
+        return locks.said(self.root / LOCKS / run_id) is not None
+
+    def holders(self) -> list[Holder]:
+        """Who bakes what right now, the longest at work first."""
+        folder = self.root / LOCKS
+        paths = [path for path in folder.iterdir() if is_run_id(path.name)] if folder.is_dir() else []
+        found = [_holder(path.name, said) for path in paths if (said := locks.said(path)) is not None]
+        return sorted(found, key=lambda each: (each.started_at or "", each.run_id))
+
+    def check_usable(self) -> None:
+        """Raise StoreError or NoLocks where no Run could be baked: nothing can be written, the disk is full, or it has no locks."""
+        probe = self.root / LOCKS / f".probe-{os.getpid()}"
         try:
             try:
-                fcntl.lockf(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except (BlockingIOError, PermissionError):
-                raise Locked(run_id) from None
-            yield
-        finally:
-            os.close(handle)
+                write_atomically(probe, "probe" * 1000)
+                with locks.hold(probe, says=""):
+                    pass
+            finally:
+                probe.unlink(missing_ok=True)
+        except OSError as error:
+            raise StoreError(_fault(self.root, error)) from None
 
     def load(self, run_id: str) -> Record | None:
         """The record of a finished Run; None while it is missing, unreadable or another Run's."""
@@ -57,8 +102,32 @@ class Store:
             return None
         return record if record.run_id == run_id else None
 
+    def unreadable(self, run_id: str) -> Unreadable | None:
+        """Why a Run's `record.json` is no record, which `load` passes over; null for a record, and where there is none."""
+        why, newer = None, False
+        try:
+            record = records.from_json((self.folder(run_id) / RECORD).read_text(encoding="utf-8"))
+            if record.run_id != run_id:
+                why = f"it is the record of {record.run_id}"
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except OSError as error:
+            why = f"it cannot be read ({os.strerror(error.errno or 0)})"
+        except records.NewerSchema as error:
+            why, newer = str(error), True
+        except BakeoffError as error:
+            why = str(error)
+        except ValueError:
+            why = "it is not whole, or no JSON"
+        return None if why is None else Unreadable(run_id=run_id, why=f"{run_id}/{RECORD} is no record: {why}", newer=newer)
+
+    def all_unreadable(self, *, but: Container[str] = ()) -> list[Unreadable]:
+        """Every record that cannot be read, by run id; those of `but` are known to be whole."""
+        found = (self.unreadable(run_id) for run_id in self._run_ids() if run_id not in but)
+        return [each for each in found if each is not None]
+
     def load_all(self) -> list[Record]:
-        """Every finished Run's record, by run id."""
+        """Every finished Run's record, by run id; `all_unreadable` tells what it passes over."""
         found = (self.load(run_id) for run_id in self._run_ids())
         return [record for record in found if record is not None]
 
@@ -117,6 +186,21 @@ class Store:
         if not self.root.is_dir():
             return []
         return sorted(path.name for path in self.root.iterdir() if is_run_id(path.name))
+
+
+def _holder(run_id: str, said: str) -> Holder:
+    try:
+        plain = json.loads(said)
+        return Holder(run_id=run_id, **{key: plain.get(key) for key in ("title", "pid", "host", "started_at")})
+    except (ValueError, AttributeError):  # a lock of an earlier version, or one that is just being taken
+        return Holder(run_id=run_id)
+
+
+def _fault(root: Path, error: OSError) -> str:
+    text = os.strerror(error.errno or 0)
+    if error.errno in _FULL:
+        return f"the disk of {root} is full ({text}): free some, for example with bakeoff clean --weights --caches, then run the same again"
+    return f"nothing can be written to {root} ({text}): set BAKEOFF_RUNS to a folder where that is allowed"
 
 
 def default_root() -> Path:

@@ -114,3 +114,12 @@ def test_both_kinds_are_asked_before_a_run_starts(folder: Path, kind: str, monke
         checks.check(run)
     checks.check(dataclasses.replace(run, probe=served.latency()))
     checks._folders.clear()
+
+
+def test_an_encoder_without_a_padding_token_is_not_carried_further(folder: Path) -> None:
+    extended = spec.LongDoc(strategy="extended", max_tokens=4096, attention_window=512)
+    checkpoint_checks.check_extendable(folder, extended)
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps({**config, "pad_token_id": None}))
+    with pytest.raises(NotApplicable, match=r"^longdoc=extended needs a padding token, and the config\.json of .+ has pad_token_id=null"):
+        checkpoint_checks.check_extendable(folder, extended)

@@ -105,3 +105,25 @@ def test_a_checkpoint_that_is_gone(data: spec.Dataset, encoder: spec.Pretrained)
     (Path(encoder.checkpoint) / "config.json").unlink()
     with pytest.raises(DataError, match=r"^model.checkpoint=checkpoint has no readable config.json"):
         checks.check(run(data, model=encoder))
+
+
+def test_special_tokens_that_leave_a_window_nothing_new(
+    data: spec.Dataset, encoder: spec.Pretrained, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Three:
+        prefix, suffix = (1, 2), (3,)
+
+        def __init__(self, folder: Path) -> None: ...
+
+    monkeypatch.setattr(checks, "CheckpointTokeniser", Three)
+
+    def windows(overlap: int) -> spec.LongDoc:
+        return spec.LongDoc(
+            strategy="windows", max_tokens=None, window_tokens=16, overlap_tokens=overlap, pool="mean_logits", trained_windows=1
+        )
+
+    checks.check(run(data, model=encoder, longdoc=windows(12)))
+    with pytest.raises(
+        NotApplicable, match=r"^longdoc\.overlap_tokens=13 leaves a window .+ 3 special tokens of encoder: set it below 13$"
+    ):
+        checks.check(run(data, model=encoder, longdoc=windows(13)))

@@ -1,5 +1,7 @@
 """What each cut keeps of a document: by hand, against numpy, and for any length and room."""
 
+import re
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -239,3 +241,26 @@ def test_a_vocabulary_of_words_reads_cuts_too() -> None:
     words = WordVocabulary.learn([TEXT], min_count=1, max_size=100)
     (ids,) = longdoc.read([TEXT], words, cut("select", 7)).ids
     assert [words.words[i - 3] for i in ids] == split_words("hh ii jj kk ll mm?")
+
+
+def test_a_capital_with_a_dot_is_one_word_to_cuts_and_counts() -> None:
+    """Its lower case is two characters, i and a dot of its own."""
+    text = "İstanbul " * 20
+    assert longdoc.count_words([text]).tolist() == [20]
+    cut = longdoc.read_words(text, LongDoc(strategy="tail", max_tokens=5))
+    assert split_words(cut) == ["istanbul"] * 5
+
+
+def test_no_other_letter_s_lower_case_is_of_another_length_or_kind() -> None:
+    """So words stand in a text where they stand in its lower case."""
+    letters = [chr(code) for code in range(sys.maxunicode + 1)]
+    moved = [each for each in letters if len(each.lower()) != 1 or bool(re.match(r"\w", each)) != bool(re.match(r"\w", each.lower()))]
+    assert moved == ["İ"]
+
+
+def test_only_select_takes_time_to_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = iter([10.0, 12.5])
+    monkeypatch.setattr(longdoc.time, "perf_counter", lambda: next(now))
+    words = WordVocabulary(words=("one", "two"))
+    assert longdoc.selecting_seconds(["one two"] * 3, words, LongDoc(strategy="head", max_tokens=3)) == 0.0
+    assert longdoc.selecting_seconds(["one two"] * 3, words, LongDoc(strategy="select", max_tokens=3, rank="tfidf")) == 2.5

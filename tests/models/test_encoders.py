@@ -276,3 +276,14 @@ def test_an_architecture_that_transformers_does_not_know_and_no_code_of_a_checkp
     with pytest.raises(ConfigError, match=r"^model.checkpoint=new is of no architecture that transformers \d+\.\d+\.\d+ knows"):
         encoders.load(folder)
     assert not (tmp_path / "ran").exists()
+
+
+def test_an_encoder_that_pads_or_holds_all_pairs_says_so(tmp_path: Path) -> None:
+    told = {}
+    for family in ("bert", "longformer", "big_bird"):
+        module = PretrainedClassifier(factories.MODELS["pretrained"], n_classes=2, config=toy_encoders.config(family))  # type: ignore[arg-type]
+        told[family] = (encoders.padded_to(module), encoders.holds_all_pairs(module))
+    assert told["bert"] == (None, False)
+    window = toy_encoders.config("longformer").attention_window
+    assert told["longformer"] == (window if isinstance(window, int) else window[0], False)
+    assert told["big_bird"] == (None, True)

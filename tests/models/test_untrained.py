@@ -24,8 +24,9 @@ PUBLISHED = {
     "roberta_base": 124_645_632 - 590_592,
     "longformer": 148_659_456 - 590_592,
     "modernbert": 149_014_272,
+    "bigbird": 127_468_800 - 590_592,
 }
-"""Parameters of the encoder without head and pooler: 110, 66, 125, 149 and 149 million in the papers."""
+"""Parameters of the encoder without head and pooler: 110, 66, 125, 149, 149 and 127 million in the papers."""
 
 
 def size_in_yaml(name: str) -> spec.EncoderSize:
@@ -58,7 +59,7 @@ def test_a_family_without_a_size_has_none() -> None:
     assert sizes.size_of(config) is None
 
 
-@pytest.mark.parametrize("family", ["bert", "distilbert", "longformer", "modernbert", "roberta"])
+@pytest.mark.parametrize("family", ["bert", "big_bird", "distilbert", "longformer", "modernbert", "roberta"])
 def test_an_untrained_encoder_answers_up_to_its_last_position(family: str) -> None:
     size = served.size(family)
     model = dataclasses.replace(factories.MODELS["pretrained"], size=size)

@@ -339,6 +339,29 @@ def test_in_bfloat16_the_trained_windows_have_their_gradient_beside_those_withou
     assert missing == []
 
 
+def test_long_windows_are_read_fewer_at_once() -> None:
+    assert [windows.at_once(tokens) for tokens in (16, 4096, 8192, 32_768, 200_000)] == [32, 32, 16, 4, 1]
+
+
+def test_what_is_padded_to_whole_blocks_is_processed() -> None:
+    read = np.array([2, 10, 16, 17, 40])
+    assert windows.processed_tokens(read, factories.HEAD, FRAME, padded_to=8).tolist() == [8, 16, 16, 24, 40]
+    # Windows of 10 with 2 special tokens and 2 that overlap, each padded to 16: one to 10 tokens, then 6 more each.
+    found = windows.processed_tokens(np.array([2, 10, 11, 16, 17]), reading(window=10, overlap=2), FRAME, padded_to=16)
+    assert found.tolist() == [16, 16, 32, 32, 48]
+
+
+def test_a_piece_of_a_step_trains_its_share_of_the_windows() -> None:
+    model = build("scratch", reading(trained=6), dropout=0.0).train()
+    for rows, of, trained in ((4, 4, 6), (2, 4, 3), (1, 4, 2), (1, 12, 1)):
+        with reads(model) as seen, windows.part_of_step(model, rows=rows, of=of):
+            model(*framed(60, 60))
+        assert sum(read.windows for read in seen if read.learning) == trained
+    with reads(model) as seen:
+        model(*framed(60, 60))
+    assert sum(read.windows for read in seen if read.learning) == 6
+
+
 def test_memory_for_one_document_of_fifty_thousand_tokens_is_bounded() -> None:
     longdoc = reading(window=130, overlap=0, trained=8)
     model = build("scratch", longdoc, dropout=0.0, layers=1)

@@ -53,7 +53,9 @@ def test_the_starter_checkpoint_takes_what_its_architecture_says() -> None:
     assert 3 * per_token == pytest.approx(63.7e6, rel=1e-3)
 
 
-@pytest.mark.parametrize(("family", "tokens"), [("bert", 7), ("distilbert", 5), ("roberta", 11), ("modernbert", 40), ("longformer", 9)])
+@pytest.mark.parametrize(
+    ("family", "tokens"), [("bert", 7), ("distilbert", 5), ("roberta", 11), ("modernbert", 40), ("longformer", 9), ("big_bird", 50)]
+)
 def test_an_encoder_as_pytorch_counts_it(family: str, tokens: int) -> None:
     size = served.size(family, positions=2048)
     config = sizes.config_of(size)
@@ -88,7 +90,9 @@ def test_a_scratch_transformer_as_pytorch_counts_it(changes: dict[str, object]) 
             part.fused = False  # the counter knows no fused attention of a CPU
     assert flops.of_scratch(model, tokens=9, n_classes=3) == counted(module, 9)
     run = factories.make_run(model=model)
-    assert cost.flops_per_document(run, lengths_tokens=np.array([9]), n_classes=3) == flops.of_scratch(model, tokens=9, n_classes=3)
+    assert cost.flops_per_document(run, lengths_tokens=np.array([9]), n_classes=3, n_special_tokens=2) == flops.of_scratch(
+        model, tokens=9, n_classes=3
+    )
 
 
 def counted(module: torch.nn.Module, tokens: int) -> int:
@@ -103,13 +107,15 @@ def test_a_document_of_median_length_is_counted_as_far_as_it_is_read() -> None:
     bilstm = factories.make_run(model="bilstm")
     assert isinstance(bilstm.model, spec.BiLstm)
     lengths = np.array([4, 10, 3000])
-    assert cost.flops_per_document(bilstm, lengths_tokens=lengths, n_classes=2) == flops.of_bilstm(bilstm.model, tokens=10, n_classes=2)
+    assert cost.flops_per_document(bilstm, lengths_tokens=lengths, n_classes=2, n_special_tokens=0) == flops.of_bilstm(
+        bilstm.model, tokens=10, n_classes=2
+    )
     size = served.size("bert")
     encoder = factories.make_run(model=dataclasses.replace(factories.MODELS["pretrained"], size=size))
-    found = cost.flops_per_document(encoder, lengths_tokens=lengths * 100, n_classes=2)
+    found = cost.flops_per_document(encoder, lengths_tokens=lengths * 100, n_classes=2, n_special_tokens=2)
     assert found == flops.of_encoder(size, tokens=256, n_classes=2)
     for kind in ("majority", "tfidf"):
-        assert cost.flops_per_document(factories.make_run(model=kind), lengths_tokens=lengths, n_classes=2) is None
+        assert cost.flops_per_document(factories.make_run(model=kind), lengths_tokens=lengths, n_classes=2, n_special_tokens=2) is None
 
 
 def test_a_checkpoints_numbers_are_read_from_its_configuration(tmp_path: Path) -> None:
@@ -153,3 +159,12 @@ def test_the_peak_is_a_rate_that_one_product_does_not_beat_by_far(monkeypatch: p
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
 def test_the_peak_of_a_gpu_is_above_any_cpus(precision: spec.Precision) -> None:
     assert cost.matmul_peak_gflops(device="cuda", precision=precision) > 5_000
+
+
+def test_windows_of_words_have_no_special_tokens() -> None:
+    """52 words in windows of 16 that share 4 are 4 windows of 16."""
+    reading = spec.LongDoc(strategy="windows", max_tokens=None, window_tokens=16, overlap_tokens=4, pool="mean_logits", trained_windows=8)
+    run = dataclasses.replace(factories.make_run(model="bilstm"), longdoc=reading)
+    assert isinstance(run.model, spec.BiLstm)
+    found = cost.flops_per_document(run, lengths_tokens=np.array([52]), n_classes=2, n_special_tokens=0)
+    assert found == 4 * flops.of_bilstm(run.model, tokens=16, n_classes=2)

@@ -1,6 +1,7 @@
 """Long generated documents: lengths, how much is timed, memory by length, tokens processed, and what each reading computes."""
 
 import dataclasses
+import importlib.util
 import sys
 from pathlib import Path
 
@@ -23,13 +24,13 @@ from bakeoff.models.pretrained import PretrainedClassifier
 from bakeoff.probes import cost, flops
 from bakeoff.probes.engines import build_pipeline
 from bakeoff.probes.facts import Setting, facts_of
-from bakeoff.probes.grid import LONG_LENGTHS_TOKENS, documents_of
+from bakeoff.probes.grid import LONG_LENGTHS_TOKENS, documents_of, grid_rules
 from bakeoff.probes.kit import Served
 from bakeoff.probes.latency import is_enough
 from bakeoff.probes.requirements import require
 from bakeoff.probes.rules import Rules
 from bakeoff.probes.serving import Bench
-from bakeoff.probes.session import Measured, Outcome, grid_rules
+from bakeoff.probes.session import Measured, Outcome
 from bakeoff.record import GridPoint
 
 LINUX = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="/proc tells the peak of memory on Linux only")
@@ -139,7 +140,7 @@ def test_passes_are_those_of_the_windows_that_are_cut(tokens: int, window: int, 
     assert int(windows.processed_tokens(np.array([tokens]), reading, Frame())[0]) == int(cut.lengths.sum())
 
 
-@pytest.mark.parametrize("tokens", [20, 32, 33, 200, 64 * 22 + 10 + 5])
+@pytest.mark.parametrize("tokens", [20, 32, 33, 200, windows.CHUNK_WINDOWS * 22 + 25])
 def test_windows_as_pytorch_counts_them(tokens: int) -> None:
     size = served.size("bert")
     config = sizes.config_of(size)
@@ -147,7 +148,7 @@ def test_windows_as_pytorch_counts_them(tokens: int) -> None:
     module = PretrainedClassifier(factories.MODELS["pretrained"], config=config, n_classes=3, longdoc=WINDOWS, frame=Frame()).eval()  # type: ignore[arg-type]
     model = dataclasses.replace(factories.MODELS["pretrained"], size=size)
     run = dataclasses.replace(factories.make_run(model=model), longdoc=WINDOWS)
-    assert cost.flops_per_document(run, lengths_tokens=np.array([tokens]), n_classes=3) == counted(module, tokens)
+    assert cost.flops_per_document(run, lengths_tokens=np.array([tokens]), n_classes=3, n_special_tokens=2) == counted(module, tokens)
 
 
 @pytest.mark.parametrize("tokens", [9, 16, 100])
@@ -157,7 +158,7 @@ def test_an_extended_encoder_as_pytorch_counts_it(tokens: int) -> None:
     module = PretrainedClassifier(factories.MODELS["pretrained"], config=config, n_classes=3).eval()  # type: ignore[arg-type]
     model = dataclasses.replace(factories.MODELS["pretrained"], size=size)
     run = dataclasses.replace(factories.make_run(model=model), longdoc=EXTENDED)
-    assert cost.flops_per_document(run, lengths_tokens=np.array([tokens]), n_classes=3) == counted(module, tokens)
+    assert cost.flops_per_document(run, lengths_tokens=np.array([tokens]), n_classes=3, n_special_tokens=2) == counted(module, tokens)
 
 
 @pytest.fixture(scope="module")
@@ -192,6 +193,21 @@ def test_every_reading_of_a_whole_document_is_served_untrained(kind: str, longdo
     answers = pipeline.probabilities([text, "bad"])
     assert np.isfinite(answers).all()
     assert np.abs(answers[1] - pipeline.probabilities(["bad"])[0]).max() < 1e-5
+
+
+@LINUX
+@pytest.mark.slow
+def test_fifty_thousand_tokens_by_windows_need_little_more_memory_than_four_thousand() -> None:
+    script = Path(__file__).parents[2] / "benchmarks" / "long_documents.py"
+    specification = importlib.util.spec_from_file_location("long_documents", script)
+    assert specification is not None
+    assert specification.loader is not None
+    benchmark = importlib.util.module_from_spec(specification)
+    sys.modules["long_documents"] = benchmark  # where dataclasses look for their module
+    specification.loader.exec_module(benchmark)
+    few, many = benchmark.in_fresh_process("windows", [4096, 50_000])
+    assert (few.tokens, many.tokens) == (4096, 50_000)
+    assert many.peak_mb - few.peak_mb < 300
 
 
 @pytest.mark.parametrize("engine", ["compile", "onnx", "onnx_int8"])

@@ -183,3 +183,14 @@ def test_weights_of_other_classes_are_refused(checkpoint: Path, tmp_path: Path) 
         build_pipeline(run, served.prepared(), classes=("pos", "neg"), weights_folder=tmp_path / "model")
     with pytest.raises(DataError, match="keeps no weights that can be read"):
         build_pipeline(run, served.prepared(), classes=served.CLASSES, weights_folder=tmp_path / "elsewhere")
+
+
+def test_many_long_texts_are_answered_a_few_at_a_time(checkpoint: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pipeline = serve("bilstm", checkpoint)
+    texts = ["good " * 60_000, "bad", *["good bad " * 20_000] * 4, "good"]
+    seen: list[list[int]] = []
+    monkeypatch.setattr(
+        Pipeline, "_answer", lambda self, batch: (seen.append([len(text.split()) for text in batch]), np.ones((len(batch), 2)))[1]
+    )
+    assert pipeline.probabilities(texts).shape == (7, 2)
+    assert seen == [[60_000, 40_000], [40_000, 40_000, 40_000], [1, 1]]  # 131,072 tokens at most, padding included

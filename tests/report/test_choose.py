@@ -12,6 +12,7 @@ from scipy import stats as scipy_stats
 
 import contenders
 from bakeoff.errors import DataError
+from bakeoff.report.answer_table import why
 from bakeoff.report.choice import Contender, Field
 from bakeoff.report.choose import Choice, Limits, choose, saving
 from contenders import contender, timed, wrong_on
@@ -181,6 +182,81 @@ def test_seeds_that_nobody_shares_are_undecided() -> None:
     assert choose(field, Limits()).with_verdict("undecided")[0].why_undecided == "no seed and test set in common"
 
 
+def test_the_line_for_an_engine_that_was_not_timed() -> None:
+    """Who was timed with the engine competes, everyone else has the line that measures it, with or without a latency limit."""
+    exported = contender("exported", wrong_on(range(815, 1000)), p50_ms=2.0, engine="onnx")
+    field = contenders.field(exported, contender("eager", wrong_on([])), contender("timed", wrong_on([]), p50_ms=1.0))
+    choice = choose(field, Limits(engine="onnx"))
+    assert choice.recommended is not None
+    assert choice.recommended.contender.key == "exported"
+    assert [(each.contender.key, each.feasibility.lacking, each.feasibility.command) for each in choice.with_status("not_measured")] == [
+        ("timed", "not timed with engine onnx", "bakeoff run model=timed probe=latency"),
+        ("eager", "not timed with engine onnx", "bakeoff run model=eager probe=latency"),
+    ]
+    assert {each.contender.key for each in choose(field, Limits(engine="eager")).with_status("feasible")} == {"eager", "timed"}
+    unscored = replace(field.contenders[1], unscored_engines=("onnx_int8",))
+    (only,) = choose(contenders.field(unscored), Limits(engine="onnx_int8")).judged
+    assert only.feasibility.lacking == "its answers with engine onnx int8 were not scored at this budget"
+    asked = Limits(device="cuda", max_p95_ms=5, tokens_p95=500)
+    assert choose(contenders.field(unscored), asked).judged[0].feasibility.lacking == "not timed on a GPU at 500 tokens or more"
+
+
+def test_times_of_two_sessions_or_lengths_do_not_compare() -> None:
+    one = contender("one", wrong_on([]), timed=timed(10.0, ratio_to_reference=5.0), flops=4e6)
+    alike = contender("alike", wrong_on([]), timed=timed(1.0, ratio_to_reference=0.5), flops=8e6)
+    other = replace(alike, timed=timed(1.0, session_id="07e5", ratio_to_reference=10.0))
+    long = replace(alike, timed=timed(1.0, tokens=2048))
+    found = {name: saving(one, each) for name, each in (("alike", alike), ("other", other), ("long", long))}
+    assert {name: (each.scale, each.share, each.ms) for name, each in found.items()} == {
+        "alike": ("p50_ms", 0.1, 9.0),
+        "other": ("ratio", 2.0, None),
+        "long": ("flops", 2.0, None),
+    }
+    disturbed = replace(other, timed=timed(1.0, session_id="07e5", ratio_to_reference=10.0, contended=True))
+    assert saving(one, disturbed).scale == "flops"
+
+
+def test_a_recommendation_rests_on_the_seeds_that_both_have() -> None:
+    """Five seeds each, two of them shared."""
+    dear = contender("dear", wrong_on(range(820, 1000), seeds=5), p50_ms=10.0)
+    cheap = contender("cheap", (contenders.answers(wrong_on(range(820, 1000), seeds=5), first_seed=3),), p50_ms=1.0)
+    choice = choose(contenders.field(dear, cheap), Limits())
+    # The tie falls to the faster, which nothing replaces.
+    assert (choice.seeds, choice.has_enough_seeds) == (5, True)
+    worse = replace(cheap, folds=(contenders.answers(wrong_on(range(819, 1000), seeds=5), first_seed=3),))
+    choice = choose(contenders.field(dear, worse), Limits())
+    assert choice.recommended is not None
+    assert choice.recommended.contender.key == "cheap"
+    assert (choice.seeds, choice.has_enough_seeds) == (2, False)
+    zero_shot = replace(worse, reads_labels=False)
+    assert choose(contenders.field(zero_shot, replace(dear, reads_labels=False)), Limits()).seeds is None
+
+
+def test_one_seed_of_the_best_of_the_rest_waits_for_more() -> None:
+    dear = contender("dear", wrong_on(range(820, 1000)), p50_ms=10.0)
+    lone = contender("lone", wrong_on(range(810, 1000), seeds=1), p50_ms=5.0)
+    worse = contender("worse", wrong_on(range(700, 1000)), p50_ms=1.0)
+    choice = choose(contenders.field(dear, lone, worse), Limits())
+    assert choice.runner_up is None
+    assert choice.waiting is not None
+    assert choice.waiting.contender.key == "lone"
+    assert choice.waiting.gap is not None
+    assert (choice.waiting.loss, choice.waiting.gap.mean, choice.waiting.gap.seeds) == (None, pytest.approx(0.01), 1)
+    assert choose(contenders.field(dear, worse), Limits()).waiting is None
+
+
+def test_over_folds_no_number_of_rows_or_draws_decides() -> None:
+    def in_folds(name: str, wrong: list[int], p50_ms: float) -> Contender:
+        folds = (contenders.answers(wrong_on(range(200 - n, 200), of=200), first_row=200 * i) for i, n in enumerate(wrong))
+        return contender(name, tuple(folds), p50_ms=p50_ms, pool_share=0.2)
+
+    choice = choose(contenders.field(in_folds("a", [20, 20, 20, 20, 20], 9.0), in_folds("b", [20, 24, 20, 22, 23], 1.0)), Limits())
+    (open_one,) = choice.with_verdict("undecided")
+    assert open_one.loss is not None
+    assert (open_one.needed, open_one.loss.estimate.folds) == (None, 5)
+    assert why(open_one).endswith("; with 5 folds only a larger pool decides")
+
+
 def test_cheaper_is_by_time_then_operations_then_size() -> None:
     timed_one, heavy = contender("a", wrong_on([]), p50_ms=4.0, flops=1e6, bytes=8_000_000), contender("b", wrong_on([]), flops=4e6)
     assert saving(timed_one, heavy).scale == "flops"
@@ -208,8 +284,11 @@ def test_limits_that_mean_nothing_are_refused() -> None:
     for changes, words in (
         ({"min_accuracy": 80}, "min_accuracy=80 should be a share"),
         ({"min_recall": {"spam": 90}}, "min_recall spam=90 should be a share"),
-        ({"max_p95_ms": 0}, "max_p95_ms=0 should be above 0"),
-        ({"margin_points": -1}, "margin_points=-1 should be at least 0"),
+        ({"max_p95_ms": 0}, "max_p95_ms=0 should be a number above 0"),
+        ({"max_p95_ms": math.inf}, "max_p95_ms=inf should be a number above 0"),
+        ({"max_size_mb": math.nan}, "max_size_mb=nan should be a number above 0"),
+        ({"margin_points": -1}, "margin_points=-1 should be a number of at least 0"),
+        ({"margin_points": math.inf}, "margin_points=inf should be a number of at least 0"),
     ):
         with pytest.raises(ValueError, match=words):
             Limits(**changes)  # type: ignore[arg-type]

@@ -91,7 +91,11 @@ def scaling() -> str:
     look = figures.look_of(0)
     lines = [
         Scaling(
-            label="bilstm, exponent 1.00", look=look, tokens=(8, 128, 512, 2048), values=(0.4, 1.2, 4.8, 19.2), fit=((8, 0.08), (2048, 19.2))
+            label="bilstm, exponent 1.00",
+            look=look,
+            tokens=(8, 128, 512, 2048),
+            values=(0.4, 1.2, 4.8, 19.2),
+            fit=((8, 0.08), (2048, 19.2)),
         ),
         Scaling(label="short", look=look, tokens=(8,), values=(6.0,), fit=()),
     ]

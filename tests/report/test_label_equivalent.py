@@ -107,13 +107,24 @@ def test_a_page_tells_what_the_others_need(store: Store) -> None:
 
 
 def test_a_draw_that_is_not_at_every_budget_is_left_out(store: Store) -> None:
-    runs = [factories.make_run(model=model, labels=labels, seed=seed) for model in ("pretrained", "tfidf") for labels in (100, 1000) for seed in (0, 1)]
+    runs = [
+        factories.make_run(model=model, labels=labels, seed=seed)
+        for model in ("pretrained", "tfidf")
+        for labels in (100, 1000)
+        for seed in (0, 1)
+    ]
     for run in runs[:-1]:  # the last, tfidf with 1,000 labels and seed 1, is not baked
-        factories.bake(store, run, accuracy={("pretrained", 100): 0.65, ("pretrained", 1000): 0.8, ("tfidf", 100): 0.6}.get((run.model.kind, run.budget.labels), 0.7))
+        factories.bake(
+            store,
+            run,
+            accuracy={("pretrained", 100): 0.65, ("pretrained", 1000): 0.8, ("tfidf", 100): 0.6}.get(
+                (run.model.kind, run.budget.labels), 0.7
+            ),
+        )
     found = equivalences(sections(runs, store)[0])
     assert [len(one.needed.by_draw) for one in found] == [1, 1]
     (block,) = equivalent_blocks(sections(runs, store))
-    assert block.notes[1] == "One draw has no interval."
+    assert block.notes[1] == "With one draw in common there is no interval."
 
 
 def test_without_two_budgets_there_is_nothing_to_tell(store: Store) -> None:

@@ -10,6 +10,7 @@ import pytest
 import factories
 import reading
 from bakeoff import spec
+from bakeoff.config import Composer
 from bakeoff.report import troubles
 from bakeoff.report.evidence import Outcome, outcomes
 from bakeoff.report.longdoc_blocks import longdoc_blocks
@@ -36,8 +37,8 @@ def runs(store: Store) -> list[spec.Run]:
         bake_reader(store, "pretrained", "head 256", 0.7),
         bake_reader(store, "pretrained", "tail 256", 0.8),
         bake_reader(store, "pretrained", "windows", 0.85, predict_seconds=8.0),
-        bake_reader(store, "bilstm", "full", 0.75),
-        bake_reader(store, "bilstm", "tail 256", 0.8),
+        bake_reader(store, reading.PIECES, "full", 0.75),
+        bake_reader(store, reading.PIECES, "tail 256", 0.8),
     ]
 
 
@@ -54,9 +55,9 @@ def test_the_sentences(runs: list[spec.Run], store: Store) -> None:
     assert f"minus head-256 is +{100 * n_wrong / 150:.1f} points" in past
     assert "the best of 2 other readings there" in past
     assert "150 documents, 1 seed), where the smallest detectable difference is " in past
-    assert "the best of 3 readings by encoders, minus bilstm on the whole document is +10.0 points on all documents" in everywhere
+    assert "the best of 3 readings by encoders, minus bilstm (minilm-l6) on the whole document is +10.0 points on all" in everywhere
     assert "on documents over 512 tokens of pretrained (minilm-l6)" in long
-    assert equal == "At equal tokens read, pretrained (minilm-l6) minus bilstm: tail-256 0.0 (−1.8 to +1.8) points."
+    assert equal == "At equal tokens read, pretrained (minilm-l6) minus bilstm (minilm-l6): tail-256 0.0 (−1.8 to +1.8) points."
     assert len(pairs.grids[0].rows) == 5
 
 
@@ -80,6 +81,24 @@ def test_the_table_of_readers(runs: list[spec.Run], store: Store) -> None:
     assert best["1,025–2,048 tokens %"] == f"{100 * right[150:].mean():.1f} (n 50)"
     assert "over 2,048 tokens %" not in best
     assert grid.runs[0] == (runs[2].run_id,)
+
+
+@pytest.mark.parametrize(
+    ("lengths", "told"), [("dataset", "single"), ("grid", "single, by length"), ("long_grid", "single, by length up to 32,768 tokens")]
+)
+def test_a_latency_cell_names_its_lengths(lengths: str, told: str) -> None:
+    assert troubles._what(factories.make_latency_run(lengths=lengths), "bilstm").split(" · ")[-1] == told
+
+
+def test_generated_documents_say_what_an_ideal_reader_has(store: Store) -> None:
+    dataset = Composer().job(["dataset=needle", "model=majority"]).run.dataset
+    told = (("head 256", 0.25), ("tail 256", None))
+    runs = [bake_reader(store, "pretrained", name, 0.7, dataset=dataset, visible=visible) for name, visible in told]
+    found, ways, _ = longdoc_blocks(sections(runs, store), store)
+    assert found.paragraphs[1].startswith("The ideal reader sees one look at a time")
+    (grid,) = ways.grids
+    shown = {row[grid.heads.index("reading")]: row[grid.heads.index("ideal reader %")] for row in grid.rows}
+    assert shown == {"head-256": "62.5", "tail-256": "–"}
 
 
 def test_figures_name_their_slices_and_readings(runs: list[spec.Run], store: Store) -> None:

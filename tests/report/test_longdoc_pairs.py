@@ -10,6 +10,7 @@ import reading
 from bakeoff import spec
 from bakeoff.report import longdoc_pairs, stats
 from bakeoff.report.longdoc_readers import PAST_WINDOW, SLICES, Reader, Study, studies
+from bakeoff.report.longdoc_view import seconds_a_document
 from bakeoff.report.summary import sections
 from bakeoff.store import Store
 
@@ -47,7 +48,7 @@ def runs(store: Store) -> list[spec.Run]:
         ("bilstm", "full"): BILSTM,
         ("bilstm", "head 256"): HEAD[::-1],
     }
-    found = [reading.make_run(model, name) for model, name in answers]
+    found = [reading.make_run(reading.PIECES if model == "bilstm" else model, name) for model, name in answers]
     for run, right in zip(found, answers.values(), strict=True):
         # The BiLSTM counts words, so its lengths are others.
         reading.bake(store, run, right, lengths=LENGTHS if run.model.name == "pretrained" else [n // 2 for n in LENGTHS])
@@ -104,6 +105,53 @@ def test_equal_tokens_are_the_same_cut(runs: list[spec.Run], store: Store) -> No
     assert (found.first.candidate.kind, found.second.candidate.kind) == ("pretrained", "bilstm")
     assert found.first.reading == found.second.reading == reading.longdoc("head 256")
     assert found.difference.mean == pytest.approx(0.0)
+
+
+@pytest.mark.parametrize("changes", [{"vocabulary": "words", "checkpoint": None}, {"checkpoint_fingerprint": "d" * 64}])
+def test_a_cut_of_other_tokens_is_no_equal_cut(store: Store, changes: dict[str, str | None]) -> None:
+    if changes.get("vocabulary") == "words":
+        changes |= {"checkpoint_fingerprint": None}
+    other = dataclasses.replace(reading.PIECES, **changes)
+    runs = [reading.make_run(model, name) for model in ("pretrained", other) for name in ("head 256", "tail 256")]
+    for run in runs:
+        reading.bake(store, run, HEAD, lengths=LENGTHS)
+    study = study_of(store, *runs)
+    assert len(study.readers) == 4
+    assert longdoc_pairs.at_equal_tokens(study) == []
+
+
+def test_records_of_seeds_that_some_fold_lacks_cost_nothing(store: Store) -> None:
+    """Fold 0 has seeds 0 and 1, fold 2 has seed 0: what is told is of seed 0, its seconds too."""
+    asked = [(fold, seed, name) for fold, seed in ((0, 0), (0, 1), (2, 0)) for name in ("head 256", "tail 256")]
+    runs = [reading.make_run("pretrained", name, seed=seed, dataset=reading.folds_of(fold)) for fold, seed, name in asked]
+    for run, (fold, seed, _) in zip(runs, asked, strict=True):
+        reading.bake(store, run, HEAD, lengths=LENGTHS, prefix=f"{fold}", predict_seconds=100.0 if seed else 2.0)
+    study = study_of(store, *runs)
+    assert [sorted(record.run.seed for record in each.records) for each in study.readers] == [[0, 0], [0, 0]]
+    assert [seconds_a_document(each) for each in study.readers] == [2.0 / 20, 2.0 / 20]
+
+
+def test_the_best_is_one_that_was_run_on_the_same_folds(store: Store) -> None:
+    """Windows are best, but on one fold of two: an easier one, for all that is known."""
+    perfect = [1] * 20
+    answers = {
+        (0, "pretrained", "head 256"): HEAD,
+        (2, "pretrained", "head 256"): HEAD,
+        (0, "pretrained", "tail 256"): TAIL,
+        (2, "pretrained", "tail 256"): TAIL,
+        (2, "pretrained", "windows"): perfect,
+        (0, "bilstm", "full"): BILSTM,
+        (2, "bilstm", "full"): BILSTM,
+    }
+    runs = [reading.make_run(model, name, dataset=reading.folds_of(fold)) for fold, model, name in answers]
+    for run, right in zip(runs, answers.values(), strict=True):
+        reading.bake(store, run, right, lengths=LENGTHS, prefix=f"{run.dataset.fold}")
+    study = study_of(store, *runs)
+    assert study.readers[0].reading.strategy == "windows"
+    (past,) = longdoc_pairs.past_the_head(study)
+    assert (past.first.reading.label, past.picked_from) == ("tail-256", 1)
+    beside = longdoc_pairs.beside_bilstm(study)
+    assert [(each.first.reading.label, each.picked_from) for each in beside] == [("tail-256", 2)] * 2
 
 
 def test_the_smallest_detectable_difference() -> None:

@@ -9,10 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import factories
+from bakeoff import spec
 from bakeoff.errors import ConfigError
 from bakeoff.record import Interval, Record
 from bakeoff.report import words
-from bakeoff.report.candidates import candidates
+from bakeoff.report.candidates import candidates, served_key
 from bakeoff.report.costs import Prices, read_prices
 from bakeoff.report.timing import Session, between, fit, sessions
 from bakeoff.store import Store
@@ -122,3 +123,17 @@ def test_prices_that_cannot_be_read_are_one_sentence(tmp_path: Path, text: str, 
     (tmp_path / "prices.yaml").write_text(text)
     with pytest.raises(ConfigError, match=message):
         read_prices(tmp_path / "prices.yaml")
+
+
+def test_trained_windows_are_no_part_of_what_is_served() -> None:
+    def windows(trained: int) -> spec.Run:
+        longdoc = spec.LongDoc(
+            strategy="windows", max_tokens=None, window_tokens=256, overlap_tokens=64, pool="mean_embeddings", trained_windows=trained
+        )
+        return dataclasses.replace(factories.make_run(model="frozen"), longdoc=longdoc)
+
+    one, other = windows(32), windows(8)
+    assert served_key(one) == served_key(other)
+    assert one.run_id != other.run_id  # of a quality Run it is a setting
+    untrained, again = (dataclasses.replace(each, probe=factories.make_latency_run(model="frozen").probe) for each in (one, other))
+    assert untrained.run_id == again.run_id

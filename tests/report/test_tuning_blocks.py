@@ -117,3 +117,7 @@ def test_a_sweep_over_trials_has_no_score_to_show(store: Store, tmp_path: Path) 
     text = page(store, [record.run], tmp_path)
     assert "1 of 1 Run have a record" in text
     assert "| model | reading |" not in text
+
+
+def test_the_effort_of_every_model_is_told(store: Store, runs: list[Run], tmp_path: Path) -> None:
+    assert "- Tuning: bilstm 3 trials; none for tfidf" in page(store, runs, tmp_path)

@@ -136,7 +136,9 @@ def test_the_block_tells_its_runs_and_shows_texts_only_where_they_are_given(stor
     found = sections(runs, store)
     (block,) = winner_blocks(found, store)
     assert block.heading == "The best at 1,000 labels: pretrained (minilm-l6) on reviews"
-    assert [figure.file for figure in block.figures] == [f"{name}-reviews.svg" for name in ("confusion", "calibration", "coverage", "classes")]
+    assert [figure.file for figure in block.figures] == [
+        f"{name}-reviews.svg" for name in ("confusion", "calibration", "coverage", "classes")
+    ]
     assert block.figures[0].runs == tuple(run.run_id for run in runs[2:])
     assert set(block.figures[3].runs) == {run.run_id for run in runs}
     assert [grid.name for grid in block.grids] == ["Coverage at a given precision, reviews"]

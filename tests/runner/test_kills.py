@@ -86,17 +86,40 @@ def test_kill_at_a_random_moment_then_resume(tmp_path: Path, seed: int) -> None:
     assert store.failures() == []
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_stopped_sweep_says_so_and_leaves_nothing_half_written(tmp_path: Path, number: signal.Signals) -> None:
+@pytest.mark.parametrize("numbers", [(signal.SIGINT, signal.SIGINT), (signal.SIGTERM,), (signal.SIGINT, signal.SIGTERM)])
+def test_a_stopped_sweep_says_so_and_leaves_nothing_half_written(tmp_path: Path, numbers: tuple[signal.Signals, ...]) -> None:
     sweep = launch(tmp_path, 30.0, runs=3)
     wait_for(tmp_path / "ledger", 2)
     children = family(sweep)
-    sweep.send_signal(number)
+    for number in numbers:
+        sweep.send_signal(number)
+        time.sleep(0.3)
     out, _ = sweep.communicate(timeout=20)
-    assert json.loads(out.splitlines()[-1]) == {"baked": [], "failed": {}, "interrupted": True}
+    assert json.loads(out.splitlines()[-1]) == {"baked": [], "present": [], "failed": {}, "interrupted": True}
     assert alive(children) == []
     store = Store(tmp_path / "runs")
     assert (store.load_all(), store.failures()) == ([], [])
+
+
+def test_ctrl_c_once_finishes_what_runs_and_starts_nothing_new(tmp_path: Path) -> None:
+    """The whole process group hears Ctrl-C, as it does from a terminal."""
+    command = [sys.executable, str(SCRIPT), str(tmp_path / "runs"), str(tmp_path / "ledger"), str(RUNS), "1.5"]
+    sweep = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True)
+    wait_for(tmp_path / "ledger", 2)
+    os.killpg(sweep.pid, signal.SIGINT)
+    out, _ = sweep.communicate(timeout=20)
+    *told, last = out.splitlines()
+    answer = json.loads(last)
+    assert (sorted(answer["baked"]), answer["failed"], answer["interrupted"]) == (sorted(toys.begun(tmp_path / "ledger")), {}, True)
+    assert len(answer["baked"]) == 2
+    assert told.count("Notice finishing 2 Runs; Ctrl-C again stops them now") == 1
+    store = Store(tmp_path / "runs")
+    assert {record.run_id for record in store.load_all()} == set(answer["baked"])
+    resumed = launch(tmp_path, 0.0)
+    out, err = resumed.communicate(timeout=60)
+    assert resumed.returncode == 0, err
+    answer = json.loads(out.splitlines()[-1])
+    assert (len(answer["baked"]), len(answer["present"]), answer["interrupted"]) == (RUNS - 2, 2, False)
 
 
 @pytest.mark.slow
@@ -106,7 +129,7 @@ def test_a_stop_of_the_whole_process_group_is_no_failure_of_a_run(tmp_path: Path
     wait_for(tmp_path / "ledger", 2)
     os.killpg(sweep.pid, signal.SIGTERM)
     out, _ = sweep.communicate(timeout=20)
-    assert json.loads(out.splitlines()[-1]) == {"baked": [], "failed": {}, "interrupted": True}
+    assert json.loads(out.splitlines()[-1]) == {"baked": [], "present": [], "failed": {}, "interrupted": True}
     assert Store(tmp_path / "runs").failures() == []
 
 

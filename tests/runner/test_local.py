@@ -221,6 +221,28 @@ def test_a_thread_that_never_ends_does_not_keep_the_slot(bench: Bench) -> None:
     assert time.monotonic() - begin < 20
 
 
+def test_a_run_over_its_time_limit_is_stopped_and_the_others_go_on(bench: Bench) -> None:
+    runs = [toys.make_run(seed) for seed in range(3)]
+    begin = time.monotonic()
+    outcome = bench.sweep(runs, {1: "sleep"}, limit_seconds=1.5)
+    assert time.monotonic() - begin < 20
+    assert sorted(outcome.baked) == sorted([runs[0].run_id, runs[2].run_id])
+    message = "stopped after machine.time_limit_minutes=0.025: raise the limit, or ask for less"
+    assert outcome.failed == {runs[1].run_id: f"TimeLimit: {message}"}
+    failure = bench.store.failure(runs[1].run_id)
+    assert failure is not None
+    assert (failure["type"], failure["message"], failure["attempt"]) == ("TimeLimit", message, 1)
+    assert not outcome.interrupted
+    assert not bench.store.is_locked(runs[1].run_id)
+
+
+def test_one_that_does_not_listen_is_killed_when_its_time_is_over(bench: Bench) -> None:
+    begin = time.monotonic()
+    outcome = bench.sweep([toys.make_run()], {0: "sleep deaf"}, limit_seconds=2.0)
+    assert 4.5 < time.monotonic() - begin < 20
+    assert [text.split(":")[0] for text in outcome.failed.values()] == ["TimeLimit"]
+
+
 def test_a_store_that_cannot_be_written_fails_every_run_and_raises_nothing(bench: Bench) -> None:
     bench.store.root.write_text("a file where the folder should be")
     run = toys.make_run()

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 import toys
 
-from bakeoff.runner.plan import Planned, Rebake, as_json, as_text, plan, rough_seconds, to_bake
+from bakeoff.runner.estimate import rough_seconds
+from bakeoff.runner.plan import Planned, Rebake, as_json, as_text, plan, to_bake
 from bakeoff.spec import Run
 from bakeoff.store import Store
 from bakeoff.sweep import Cell, Sweep
@@ -109,15 +110,17 @@ def test_the_plan_as_json_and_text(tmp_path: Path) -> None:
         "state": "todo",
         "reason": None,
         "estimate_seconds": 60.0,
+        "rough_seconds": None,
     }
+    assert (plain[0]["estimate_seconds"], plain[0]["rough_seconds"]) == (None, pytest.approx(5 + 300 * 256 / 2000))
     assert plain[4]["run_id"] is None
     assert plain[4]["title"] == "model=bilstm longdoc=head"
     assert as_text(planned).splitlines() == [
         f"todo            {runs[2].run_id}  toy · majority · full · 100 labels · seed 1   about 60 s",
         f"todo            {runs[2].run_id}  toy · majority · full · 100 labels · seed 1   about 60 s",
-        f"todo            {runs[0].run_id}  toy · pretrained · full · 100 labels · seed 1",
+        f"todo            {runs[0].run_id}  toy · pretrained · full · 100 labels · seed 1   roughly 43 s",
         f"done            {runs[1].run_id}  toy · majority · full · 100 labels · seed 0   about 60 s",
         "not applicable  -             model=bilstm longdoc=head   (bilstm reads all)",
         "3 todo, 1 done, 1 not applicable",
-        "to bake: 2, about 60 s for the 1 of them whose like is recorded",
+        "to bake: 2, about 60 s for the 1 of them whose like is recorded, roughly 43 s for 1 without records of their like",
     ]

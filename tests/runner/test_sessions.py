@@ -141,13 +141,37 @@ def test_two_sessions_are_never_held_at_once(bench: Bench) -> None:
     assert next(event.text for event in bench.events if isinstance(event, Notice)) == "another session is being held: this one waits for it"
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupted_session_leaves_no_failure(bench: Bench, number: signal.Signals) -> None:
+def test_ctrl_c_once_holds_the_session_to_its_end_and_no_other(bench: Bench) -> None:
+    runs = [toys.make_latency_run("a"), toys.make_latency_run("b"), toys.make_latency_run("a", threads=2)]
+
+    def on_event(event: Event) -> None:
+        bench.events.append(event)
+        if event == Notice(text="the same notice"):
+            os.kill(os.getpid(), signal.SIGINT)
+
+    outcome = bench.time(runs, seconds=1.0, on_event=on_event)
+    assert outcome == Outcome(baked=(runs[0].run_id, runs[1].run_id), present=(), failed={}, interrupted=True)
+    said = [event.text for event in bench.events if isinstance(event, Notice)]
+    assert said == ["the same notice", "finishing 1 session of 2 Runs; Ctrl-C again stops it now"]
+
+
+def test_a_session_over_its_time_limit_is_stopped_and_the_next_one_is_held(bench: Bench) -> None:
+    runs = [toys.make_latency_run("sleep"), toys.make_latency_run("b"), toys.make_latency_run("a", threads=2)]
+    outcome = bench.time(runs, limit_seconds=1.5)  # 3 s for the first two
+    assert outcome.baked == (runs[2].run_id,)
+    assert set(outcome.failed) == {runs[0].run_id, runs[1].run_id}
+    assert all(text.startswith("TimeLimit: stopped after machine.time_limit_minutes=0.025") for text in outcome.failed.values())
+    assert bench.time(runs[1:2], limit_seconds=1.5).baked == (runs[1].run_id,)
+
+
+@pytest.mark.parametrize("numbers", [(signal.SIGINT, signal.SIGINT), (signal.SIGTERM,)])
+def test_an_interrupted_session_leaves_no_failure(bench: Bench, numbers: tuple[signal.Signals, ...]) -> None:
     runs = [toys.make_latency_run("a"), toys.make_latency_run("a", threads=2)]
 
     def on_event(event: Event) -> None:
-        if isinstance(event, Notice):
-            os.kill(os.getpid(), number)
+        if event == Notice(text="the same notice"):
+            for number in numbers:
+                os.kill(os.getpid(), number)
 
     begin = time.monotonic()
     outcome = bench.time(runs, seconds=30.0, on_event=on_event)

@@ -282,6 +282,11 @@ def _linger(_: Path) -> None:
     threading.Thread(target=time.sleep, args=(60,)).start()
 
 
+def _sleep_deaf(_: Path) -> None:
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    time.sleep(60)
+
+
 def _exit(_: Path) -> NoReturn:
     raise SystemExit(3)
 
@@ -297,4 +302,6 @@ ACTS: dict[str, Callable[[Path], None]] = {
     "out of memory": lambda _: (_ for _ in ()).throw(MemoryError()),
     "full disk": _full_disk,
     "linger": _linger,
+    "sleep": lambda _: time.sleep(60),
+    "sleep deaf": _sleep_deaf,
 }

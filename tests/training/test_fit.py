@@ -178,6 +178,8 @@ def test_long_documents_make_smaller_batches_to_predict() -> None:
     assert [len(batch) for batch in LongestFirst(np.full(100, 2048), batch_size=64)] == [64, 36]
     assert [len(batch) for batch in LongestFirst(np.full(100, 2049), batch_size=64)] == [63, 37]
     assert [len(batch) for batch in LongestFirst(np.array([500_000, 1]), batch_size=64)] == [1, 1]
+    pairs = [len(batch) for batch in LongestFirst(np.array([4096, 4096, 2048, 2048, *[512] * 64]), 64, most_pairs=64 * 512 * 512)]
+    assert pairs == [1, 1, 4, 62]  # 2,048² goes 4 times into it
 
 
 def test_batches_pad_to_their_longest_and_keep_lengths() -> None:

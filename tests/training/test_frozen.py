@@ -125,11 +125,27 @@ def test_test_features_serve_every_budget(folder: Path, monkeypatch: pytest.Monk
 @pytest.mark.parametrize("damage", [b"", b"PK\x03\x04 cut short"])
 def test_a_damaged_file_is_computed_anew(folder: Path, damage: bytes) -> None:
     first = learned(run_of(folder))
-    whole = {file: file.read_bytes() for file in (cache_root() / "features").iterdir()}
+    whole = {file: np.load(file)["features"] for file in (cache_root() / "features").iterdir()}
     for file in whole:
         file.write_bytes(damage)
     assert np.array_equal(learned(run_of(folder)).test, first.test)
-    assert {file: file.read_bytes() for file in whole} == whole
+    assert all(np.array_equal(np.load(file)["features"], values) for file, values in whole.items())
+
+
+def test_features_from_the_cache_took_what_they_took_when_they_were_computed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run, now = run_of(folder), [0.0]
+    compute = features.compute
+
+    def slow(classifier: FrozenClassifier, documents: Documents, **options: Any) -> features.Features:
+        now[0] += 8.0 if len(documents) == 40 else 3.0
+        return compute(classifier, documents, **options)
+
+    monkeypatch.setattr(features, "compute", slow)
+    for module in (features, frozen):
+        monkeypatch.setattr(module.time, "perf_counter", lambda: now[0])
+    first, again = learned(run), learned(run)
+    assert now == [11.0]  # the second time it was there
+    assert (first.seconds, first.predict_seconds) == (again.seconds, again.predict_seconds) == (8.0, 3.0)
 
 
 @pytest.mark.parametrize(
@@ -208,11 +224,12 @@ def test_sizes_are_counted(folder: Path) -> None:
     assert done.parameters_trainable == 2 * toy_encoders.WIDTH + 2
     assert done.parameters_embedding == (toy_encoders.VOCABULARY + toy_encoders.POSITIONS + 2) * toy_encoders.WIDTH
     assert done.bytes == 4 * done.parameters_total
+    assert done.n_special_tokens == 2
     size = cost.encoder_size(model_of(folder))
     assert size is not None
     tokens = int(np.median(np.minimum(done.lengths_tokens, 32)))
     expected = flops.of_encoder(size, tokens=tokens, n_classes=2)
-    assert cost.flops_per_document(run, lengths_tokens=done.lengths_tokens, n_classes=2) == expected
+    assert cost.flops_per_document(run, lengths_tokens=done.lengths_tokens, n_classes=2, n_special_tokens=2) == expected
 
 
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])

@@ -235,6 +235,7 @@ def test_words_have_no_special_tokens_around_a_window(tmp_path: Path) -> None:
     done = served.trained(run, tmp_path)
     assert done.read_tokens is not None
     assert done.processed_tokens is not None
+    assert done.n_special_tokens == 0
     further = -(-np.maximum(done.read_tokens - 16, 0) // 12)
     assert done.processed_tokens.tolist() == (done.read_tokens + 4 * further).tolist()
 

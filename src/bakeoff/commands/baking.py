@@ -6,29 +6,37 @@ import functools
 import os
 import shutil
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Literal
 
 from bakeoff import tracking
+from bakeoff.commands import on_cluster
 from bakeoff.data.checks import check
 from bakeoff.errors import ConfigError, DataError, NotApplicable
+from bakeoff.probes.grid import lengths_of
 from bakeoff.probes.requirements import require
 from bakeoff.provenance import provenance, usable_cpus
 from bakeoff.record import Provenance, Record
-from bakeoff.runner import needs
+from bakeoff.runner import live, needs
+from bakeoff.runner.attempt import LOG
 from bakeoff.runner.events import Event, Outcome, Started
 from bakeoff.runner.inprocess import run_inprocess
 from bakeoff.runner.local import run_local
-from bakeoff.runner.progress import Progress
+from bakeoff.runner.on_ray import RayCluster
+from bakeoff.runner.progress import printable, shorten
 from bakeoff.runner.sessions import run_sessions
-from bakeoff.runner.slots import gpus, refusal, slots_of
+from bakeoff.runner.slots import Slot, gpus, refusal, slots_of
 from bakeoff.spec import Latency, Machine, Run
-from bakeoff.store import Locked, Store
+from bakeoff.store import FAILURE, Locked, Store
 
-Executor = Literal["local", "inprocess"]
+Executor = Literal["local", "inprocess", "ray"]
 
-PRELOAD = ("bakeoff.bake", "transformers.models.bert.modeling_bert", "sklearn.linear_model", *tracking.PRELOAD)
+PRELOAD = (
+    *("typer", "bakeoff.bake", "bakeoff.commands.baking", "bakeoff.runner.child"),
+    *("transformers.models.bert.modeling_bert", "sklearn.linear_model", *tracking.PRELOAD),
+)
 """What the fork server imports once, so that a Run's process starts in tens of milliseconds."""
 
 
@@ -39,19 +47,52 @@ def bake_runs(
     *,
     executor: Executor,
     slots: int | None = None,
+    address: str | None = None,
     group: str | None = None,
     rebake_all: bool = False,
+    seconds: Mapping[str, float] = MappingProxyType({}),
 ) -> Outcome:
     """Bake `runs` in order, `slots` at a time, then the latency Runs alone, session by session; each told on standard error.
 
-    What a Run is built from is baked before it, where it is not there yet.
+    What a Run is built from is baked before it, where it is not there yet. `seconds` is what each is expected to take, by id.
+    `address` is that of a Ray cluster; without one it is started here, with executor ray.
+    Raises StoreError or NoLocks, before anything starts, where the store cannot take a record.
     """
     if not runs:
         return Outcome(baked=(), present=(), failed={}, interrupted=False)
-    print("loading torch and what the Runs need, once …", file=sys.stderr)
+    if address is not None and executor != "ray":
+        raise ConfigError(f"--address={address} goes with --executor ray")
+    store.check_usable()
     # Children tokenise inside their one thread a Run, and a forked tokeniser would warn about it.
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-    progress = Progress(total=len(needs.with_needs(runs, store)), store=store, stream=sys.stderr)
+    told, plain = needs.with_needs(runs, store), executor == "inprocess"
+    with contextlib.ExitStack() as stack:
+        places: Sequence[Slot] | RayCluster
+        if executor == "ray":
+            print("connecting to Ray and asking its nodes, once …", file=sys.stderr)
+            places = stack.enter_context(on_cluster.connected(address, runs, machine, store, slots=slots))
+            n_slots = places.slots()
+        else:
+            print("loading torch and what the Runs need, once …", file=sys.stderr)
+            others = [run for run in runs if not isinstance(run.probe, Latency)]
+            places = slots_of(machine, others, cores=usable_cpus(), most=slots)
+            n_slots = len(places)
+        tell = stack.enter_context(live.telling(told, store=store, stream=sys.stderr, slots=n_slots, seconds=seconds, plain=plain))
+        return _bake_told(runs, machine, store, executor=executor, places=places, group=group, rebake_all=rebake_all, progress=tell)
+
+
+def _bake_told(
+    runs: Sequence[Run],
+    machine: Machine,
+    store: Store,
+    *,
+    executor: Executor,
+    places: Sequence[Slot] | RayCluster,
+    group: str | None,
+    rebake_all: bool,
+    progress: Callable[[Event], None],
+) -> Outcome:
+    limit_seconds = machine.time_limit_seconds
     timed = [run for run in runs if isinstance(run.probe, Latency)]
     others = [run for run in runs if not isinstance(run.probe, Latency)]
     needed, begun = needs.needed_by(others), set[str]()
@@ -63,17 +104,28 @@ def bake_runs(
 
     work = functools.partial(bake_one, machine=machine, code=provenance(), group=group, needed=needed)
     outcome = Outcome(baked=(), present=(), failed={}, interrupted=False)
-    if others and executor == "inprocess":
-        outcome = run_inprocess(others, store=store, bake=work, share_texts=machine.share_texts, rebake_all=rebake_all, on_event=tell)
+    if isinstance(places, RayCluster):
+        outcome = on_cluster.bake_on_cluster(others, places, store, bake=work, preload=PRELOAD, rebake_all=rebake_all, on_event=tell)
+    elif others and executor == "inprocess":
+        outcome = run_inprocess(
+            others,
+            store=store,
+            bake=work,
+            share_texts=machine.share_texts,
+            rebake_all=rebake_all,
+            limit_seconds=limit_seconds,
+            on_event=tell,
+        )
     elif others:
         outcome = run_local(
             others,
             store=store,
             bake=work,
-            slots=slots_of(machine, others, cores=usable_cpus(), most=slots),
+            slots=places,
             preload=PRELOAD,
             share_texts=machine.share_texts,
             rebake_all=rebake_all,
+            limit_seconds=limit_seconds,
             on_event=tell,
         )
     if machine.keep_weights == "none":
@@ -91,16 +143,44 @@ def bake_runs(
             share_texts=machine.share_texts,
             rebake_all=rebake_all,
             in_process=executor == "inprocess",
+            limit_seconds=limit_seconds,
             on_event=progress,
         )
     )
 
 
-def check_device(machine: Machine, runs: Sequence[Run]) -> None:
-    """Raise ConfigError when a GPU that is asked for is not there, or several devices are asked for what only one can do."""
-    slots_of(machine, runs, cores=usable_cpus())
-    for run in (each for run in runs for each in (*needs.needs_of(run).values(), run)):
-        if (reason := refusal(run, machine)) is not None:
+def where_log(store: Store, run_id: str) -> str:
+    """Where to read what a Run did before it failed."""
+    there = (path for name in (LOG, FAILURE) if (path := store.folder(run_id) / name).exists())
+    return next((f"log: {shorten(str(path))}" for path in there), "no log could be written")
+
+
+def tell_end(outcome: Outcome, runs: Sequence[Run], store: Store) -> None:
+    """One message on standard error that names every Run that failed and where its log is; and how to go on after an interrupt."""
+    known = {each.run_id: each for run in runs for each in (*needs.needs_of(run).values(), run)}
+    lines = []
+    for run_id, message in outcome.failed.items():
+        lines += [f"failed: {run_id} {message}", f"        {known[run_id].title}, {where_log(store, run_id)}"]
+    if failed := len(outcome.failed):
+        kept = len(outcome.baked) + len(outcome.present)
+        lines.insert(0, f"{failed} Run{'' if failed == 1 else 's'} failed, {kept} {'is' if kept == 1 else 'are'} recorded:")
+    if outcome.interrupted:
+        lines.append("interrupted; the same command goes on where this one stopped")
+    if lines:
+        print("\n".join(printable(line, sys.stderr.encoding) for line in lines), file=sys.stderr)
+
+
+def check_device(machine: Machine, runs: Sequence[Run], *, executor: Executor = "local") -> None:
+    """Raise ConfigError when a GPU that is asked for is not there, or several devices are asked for what only one can do.
+
+    What a cluster has is asked when it is connected to; latency Runs are refused there.
+    """
+    if executor == "ray":
+        on_cluster.refuse_latency(runs)
+    else:
+        slots_of(machine, runs, cores=usable_cpus())
+    for each in (*(needed for run in runs for needed in needs.needs_of(run).values()), *runs):
+        if (reason := refusal(each, machine)) is not None:
             raise ConfigError(reason)
     if any(isinstance(run.probe, Latency) and run.probe.device == "cuda" for run in runs) and not visible_gpus():
         raise ConfigError("probe.device=cuda, but there is no GPU here: set probe.device=cpu")
@@ -145,6 +225,8 @@ def bake_together(
 
 def check_run(run: Run, store: Store) -> None:
     """Raise NotApplicable or DataError for a Run that cannot start, or that needs one that cannot, told before anything starts."""
+    if (unreadable := store.unreadable(run.run_id)) is not None and unreadable.newer:
+        raise DataError(unreadable.why)
     check(run)
     for part, needed in needs.needs_of(run).items():
         if needs.is_settled(store, needed.run_id):
@@ -162,10 +244,22 @@ def check_latency(run: Run, store: Store) -> None:
         return
     from bakeoff.bake_latency import weights_of
 
-    if run.probe.lengths == "grid" and run.probe.scenario == "offline":
-        raise NotApplicable("probe.lengths=grid times one document a call: set probe.scenario=single")
+    if run.probe.lengths != "dataset":
+        _check_grid(run, run.probe)
     require(run)
     weights_of(run, store.folder)
+
+
+def _check_grid(run: Run, probe: Latency) -> None:
+    """Raise NotApplicable for generated lengths that are not timed so, or of which the reading reads none."""
+    if probe.scenario == "offline":
+        raise NotApplicable(f"probe.lengths={probe.lengths} times one document a call: set probe.scenario=single")
+    most, shortest = run.longdoc.max_tokens, lengths_of(probe.lengths)[0]
+    if most is not None and most < shortest:
+        raise NotApplicable(
+            f"longdoc.max_tokens={most} is below the {shortest} tokens of the shortest document of probe.lengths={probe.lengths}: raise "
+            "it, or choose a reading without a limit, such as longdoc=windows"
+        )
 
 
 def visible_gpus() -> int:

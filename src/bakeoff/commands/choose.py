@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from bakeoff.errors import ConfigError, DataError
-from bakeoff.report import costs, trust
-from bakeoff.report.answer import Answered, Unanswered, answer, answer_or_why, by_machine, questions
+from bakeoff.record import Record
+from bakeoff.report import costs, frame, guards, trust, words
+from bakeoff.report.answer import Answered, Unanswered, answer_or_why, by_machine, questions
 from bakeoff.report.answer_plain import Rerun, plain
 from bakeoff.report.answer_table import answer_grid, as_text
 from bakeoff.report.answer_words import say
@@ -18,7 +19,7 @@ from bakeoff.report.choice import Field, Limits
 from bakeoff.report.costs import Prices
 from bakeoff.report.evidence import Outcome, is_evidence, outcomes, read_evidence, timing_commands
 from bakeoff.report.field import field_of
-from bakeoff.report.ledger import select
+from bakeoff.report.ledger import Seen, Selected, look, select
 from bakeoff.report.plain import one_line
 from bakeoff.report.selection import answers as records_of
 from bakeoff.report.store_cache import ReadOnce
@@ -31,7 +32,13 @@ Found = Sequence[Answered | Unanswered]
 
 
 def choose(
-    files: Sequence[Path], pairs: Sequence[str], *, limits: Limits, format: Literal["text", "json"], filters: Mapping[str, str]
+    files: Sequence[Path],
+    pairs: Sequence[str],
+    *,
+    limits: Limits,
+    format: Literal["text", "json"],
+    filters: Mapping[str, str],
+    allow_dirty: bool = False,
 ) -> str:
     """What the command prints: an answer a dataset (and machine). Raises BakeoffError where there is nothing to choose from.
 
@@ -39,15 +46,17 @@ def choose(
     """
     store = ReadOnce(default_root())
     if files:
-        found, lines = _of_sweeps(files, list(pairs), store, limits)
+        (found, lines), left_out = _of_sweeps(files, list(pairs), store, limits), 0
     else:
-        found, lines = _of_store(store, limits, filters)
-    if len(found) == 1 and isinstance(found[0], Unanswered):
+        found, lines, left_out = _of_store(store, limits, filters)
+    if not allow_dirty:
+        found = [_of_clean_code(one, store) for one in found]
+    if isinstance(found[0], Unanswered) and all(isinstance(one, Unanswered) for one in found):
         raise DataError(found[0].reason)
     if format == "json":
-        answers = [plain(one, lines) | {"warnings": _warnings(one, store)} for one in found]
+        answers = [plain(one, lines) | {"warnings": _warnings(one, store, left_out)} for one in found]
         return json.dumps(answers, indent=2, ensure_ascii=False, allow_nan=False)
-    return "\n\n\n".join(_text(one, _warnings(one, store)) for one in found)
+    return "\n\n\n".join(_text(one, _warnings(one, store, left_out)) for one in found)
 
 
 def parse_limits(*, labels: str | None, min_recall: Sequence[str], **given: Any) -> Limits:
@@ -57,6 +66,8 @@ def parse_limits(*, labels: str | None, min_recall: Sequence[str], **given: Any)
     recalls: dict[str, float] = {}
     for text in min_recall:
         name, _, least = text.rpartition("=")
+        if name in recalls:
+            raise ConfigError(f"--min-recall names {name} twice: give one share for each class")
         try:
             recalls[name] = float(least)
         except ValueError:
@@ -75,6 +86,7 @@ def _of_sweeps(files: Sequence[Path], overrides: list[str], store: Store, limits
 
     sweeps = recorded_sweeps(files, overrides, store) if is_evidence(store) else [config.load_sweep(file, overrides) for file in files]
     runs = list({run.run_id: run for sweep in sweeps for run in sweep.runs}.values())
+    guards.refuse_unreadable(runs, store)
     records = list({record.run_id: record for given in records_of(runs, store).values() for record in given}.values())
     outcome = [one for sweep in sweeps for one in outcomes(sweep, store)]
     asked = questions(
@@ -93,51 +105,48 @@ def _of_sweeps(files: Sequence[Path], overrides: list[str], store: Store, limits
     return [answer_or_why(question, limits, prices=prices) for question in asked], _rerun(store, outcome)
 
 
-def _of_store(store: Store, limits: Limits, filters: Mapping[str, str]) -> tuple[Found, Rerun]:
+def _of_store(store: Store, limits: Limits, filters: Mapping[str, str]) -> tuple[Found, Rerun, int]:
+    """The answers, the lines that bake again, and how many records nobody can read here."""
     prices = _prices(limits)
     sweeps: Sequence[Sweep] = read_evidence(store).sweeps if is_evidence(store) else ()
     outcome = [one for sweep in sweeps for one in outcomes(sweep, store)]
     lines = timing_commands(outcome)
-    try:
-        found = _of_dataset(store, limits, filters, lines, prices)
-    except DataError:
-        names = _datasets(store, filters)
-        if len(names) < 2:
-            raise
-        found = [one for name in names for one in _or_why(store, limits, {**filters, "dataset": name}, lines, prices)]
-    return found, _rerun(store, outcome)
-
-
-def _or_why(
-    store: Store, limits: Limits, filters: Mapping[str, str], lines: Mapping[str, str], prices: Prices | None
-) -> list[Answered | Unanswered]:
-    try:
-        return _of_dataset(store, limits, filters, lines, prices)
-    except DataError as reason:
-        return [Unanswered(title=filters["dataset"], reason=str(reason))]
+    frame.filter_rows([], filters)
+    seen = look(store)
+    found, left_out = list[Answered | Unanswered](), seen.of_other_versions
+    for name in seen.datasets(filters):
+        try:
+            wanted = {**filters, "dataset": name}
+            selected = select(store, limits, wanted=wanted, seen=seen)
+            left_out += selected.left_out
+            found += _of_dataset(store, limits, wanted, seen, selected=selected, lines=lines, prices=prices)
+        except DataError as reason:
+            found.append(Unanswered(title=name, reason=str(reason)))
+    if not found:
+        select(store, limits, wanted=filters, seen=seen)  # which says what is missing
+    return found, _rerun(store, outcome), left_out
 
 
 def _of_dataset(
-    store: Store, limits: Limits, filters: Mapping[str, str], lines: Mapping[str, str], prices: Prices | None
+    store: Store,
+    limits: Limits,
+    wanted: Mapping[str, str],
+    seen: Seen,
+    *,
+    selected: Selected,
+    lines: Mapping[str, str],
+    prices: Prices | None,
 ) -> list[Answered | Unanswered]:
-    """One answer a machine. Raises DataError where nothing, or more than one dataset, is left."""
-    known = {limits.labels: select(store, limits, wanted=filters)}
+    """One answer a machine."""
+    known = {limits.labels: selected}
 
     def fields(under: Limits) -> Field:
         if under.labels not in known:
-            known[under.labels] = select(store, under, wanted=filters)
+            known[under.labels] = select(store, under, wanted=wanted, seen=seen)
         return field_of(known[under.labels], store, under, commands=lines)
 
-    selected = known[limits.labels]
     title = next(record.run.dataset.name for record in selected.records)
-    return [answer(question, limits, prices=prices) for question in by_machine(title, selected, fields, limits)]
-
-
-def _datasets(store: Store, filters: Mapping[str, str]) -> list[str]:
-    """Names of the datasets of every record, or the one that the filters name."""
-    if "dataset" in filters or "dataset_fingerprint" in filters:
-        return []
-    return sorted({record.run.dataset.name for record in store.load_all()})
+    return [answer_or_why(question, limits, prices=prices) for question in by_machine(title, selected, fields, limits)]
 
 
 def _prices(limits: Limits) -> Prices | None:
@@ -162,12 +171,27 @@ def _rerun(store: Store, found: Sequence[Outcome]) -> Rerun:
     return line
 
 
-def _warnings(one: Answered | Unanswered, store: Store) -> list[str]:
-    """What makes the records behind an answer less than one clean experiment."""
+def _of_clean_code(one: Answered | Unanswered, store: Store) -> Answered | Unanswered:
+    """The answer, unless code with uncommitted changes made a record behind it."""
+    try:
+        guards.refuse_dirty(_records(one, store))
+    except DataError as reason:
+        title = one.title if isinstance(one, Unanswered) else one.field.title
+        return Unanswered(title=title, reason=str(reason))
+    return one
+
+
+def _warnings(one: Answered | Unanswered, store: Store, left_out: int) -> list[str]:
+    """What makes the records behind an answer less than one clean experiment, and what is none of them for it cannot be read."""
     if isinstance(one, Unanswered):
         return []
-    records = [record for run_id in one.field.run_ids if (record := store.load(run_id)) is not None]
-    return trust.warnings(records, [])
+    passed_over = f"{words.count(left_out, 'record')} of another version {'was' if left_out == 1 else 'were'} left out."
+    return [*trust.warnings(_records(one, store), []), *([passed_over] if left_out else [])]
+
+
+def _records(one: Answered | Unanswered, store: Store) -> list[Record]:
+    ids = () if isinstance(one, Unanswered) else one.field.run_ids
+    return [record for run_id in ids if (record := store.load(run_id)) is not None]
 
 
 def _text(one: Answered | Unanswered, warnings: Sequence[str]) -> str:

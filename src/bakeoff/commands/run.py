@@ -11,9 +11,9 @@ from typing import Any
 import hydra
 
 from bakeoff import config
-from bakeoff.commands.baking import bake_runs, check_device, check_run
+from bakeoff.commands.baking import bake_runs, check_device, check_run, tell_end
 from bakeoff.config import Composer, Job
-from bakeoff.errors import BakeoffError
+from bakeoff.errors import BakeoffError, NotApplicable
 from bakeoff.store import RECORD, Store, default_root
 from bakeoff.tracking import Mirror
 
@@ -24,8 +24,19 @@ _INFORMS = ("--cfg", "-c", "--info", "-i", "-h", "--hydra-help", "--version", "-
 def run(arguments: list[str]) -> int:
     """Exit code of `bakeoff run ARGUMENTS`: 0 when every job is recorded, 1 when one failed.
 
-    Raises BakeoffError for a mistake in any job, before any starts.
+    Raises BakeoffError for a mistake in any job, before any starts. A combination that makes no sense is none under a W&B
+    agent, which goes through a whole grid and gives up where too many of its runs end badly: it is told, and the code is 0.
     """
+    try:
+        return _run(arguments)
+    except NotApplicable as reason:
+        if not _is_agents():
+            raise
+        _tell(f"not applicable: {reason}")
+        return 0
+
+
+def _run(arguments: list[str]) -> int:
     flags, overrides = _split(arguments)
     composer = Composer(Path(flags["config_dir"]) if "config_dir" in flags else None, flags.get("config_name", "run"))
     informs = any(text.split("=")[0] in _INFORMS for text in arguments)
@@ -36,7 +47,7 @@ def run(arguments: list[str]) -> int:
         for each in asked:
             composer.compose(each)
     else:
-        jobs = [composer.job(each) for each in asked]  # all of them first: a check may fetch an asset
+        jobs = [composer.cell(each) for each in asked]  # all of them first: a check may fetch an asset
         for job in jobs:
             _check(job)
     failed: list[str] = []
@@ -67,6 +78,7 @@ def _check(job: Job) -> None:
     """Raise BakeoffError when a job cannot start; a recorded one needs neither its data nor its checkpoint."""
     store = Store(default_root())
     if store.load(job.run.run_id) is None:
+        store.check_usable()
         check_device(job.machine, [job.run])
         check_run(job.run, store)
 
@@ -75,15 +87,21 @@ def _bake(job: Job) -> list[str]:
     """Bake in a child process; the ids of what failed. Prints the record's path."""
     store = Store(default_root())
     recorded = store.load(job.run.run_id)
-    if recorded is not None and os.environ.get("WANDB_SWEEP_ID"):  # the agent wants to see every cell of its grid
+    if recorded is not None and _is_agents():  # the agent wants to see every cell of its grid
         mirror = Mirror.start(job.run, machine=job.machine, root=store.root, group=None, notify=_tell)
         mirror.finish(recorded, folder=store.folder(job.run.run_id))
     outcome = bake_runs([] if recorded else [job.run], job.machine, store, executor="local", slots=1)
+    tell_end(outcome, [job.run], store)
     if store.load(job.run.run_id) is not None:
         print(store.folder(job.run.run_id) / RECORD, flush=True)
     if outcome.interrupted:
         sys.exit(130)
     return list(outcome.failed)
+
+
+def _is_agents() -> bool:
+    """Whether a W&B agent called."""
+    return bool(os.environ.get("WANDB_SWEEP_ID"))
 
 
 def _tell(notice: str) -> None:

@@ -8,8 +8,9 @@ from typing import Literal
 
 from bakeoff import config
 from bakeoff.commands import precision
-from bakeoff.commands.baking import Executor, bake_runs, check_device, check_run
+from bakeoff.commands.baking import Executor, bake_runs, check_device, check_run, tell_end
 from bakeoff.errors import ConfigError, DataError, NotApplicable
+from bakeoff.report.store_cache import ReadOnce
 from bakeoff.runner import needs
 from bakeoff.runner import plan as planning
 from bakeoff.runner.plan import Rebake
@@ -23,14 +24,16 @@ def sweep(
     *,
     executor: Executor,
     slots: int | None,
+    address: str | None,
     rebake: Rebake,
     dry_run: bool,
     format: Literal["table", "json"],
 ) -> int:
     """Exit code of `bakeoff sweep`; raises BakeoffError for a mistake before anything starts."""
     store = Store(default_root())
-    checked = checked_against_data(config.load_sweep(file, overrides), store)
-    planned = planning.plan(checked, store, rebake=rebake)
+    read = ReadOnce(store.root)
+    checked = checked_against_data(config.load_sweep(file, overrides), read)
+    planned = planning.plan(checked, read, rebake=rebake)
     if dry_run:
         print(planning.as_json(planned) if format == "json" else planning.as_text(planned), end="")
         if (faster := precision.advice(planning.to_bake(planned))) is not None:
@@ -40,7 +43,7 @@ def sweep(
         if each.state == "not_applicable":
             print(f"not applicable: {each.cell.title}: {each.reason}", file=sys.stderr)
     machine, runs = config.machine_of(file, overrides), planning.to_bake(planned)
-    check_device(machine, runs)
+    check_device(machine, runs, executor=executor)
     done = sum(each.state == "done" for each in planned)
     print(f"{len(needs.with_needs(runs, store))} Runs to bake, {done} already recorded", file=sys.stderr)
     outcome = bake_runs(
@@ -49,13 +52,13 @@ def sweep(
         store,
         executor=executor,
         slots=slots,
+        address=address,
         group=checked.name,
         rebake_all=rebake == "all",
+        seconds=planning.expected_seconds(planned),
     )
-    for run_id, message in outcome.failed.items():
-        print(f"failed: {run_id} {message}", file=sys.stderr)
+    tell_end(outcome, runs, store)
     if outcome.interrupted:
-        print("interrupted; the same command goes on where this one stopped", file=sys.stderr)
         return 130
     print(shlex.join(["bakeoff", "report", str(file), *overrides]))
     return 1 if outcome.failed else 0

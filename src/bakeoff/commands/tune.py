@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from bakeoff import config, sweep_file, tuning
-from bakeoff.commands.baking import Executor, bake_runs, check_device, check_run
+from bakeoff.commands.baking import Executor, bake_runs, check_device, check_run, tell_end
 from bakeoff.commands.tuned import Result, as_table, changes, commands
 from bakeoff.config import Composer
 from bakeoff.data.budget import VALIDATION_FROM_LABELS
@@ -20,7 +20,17 @@ from bakeoff.sweep import Cell
 from bakeoff.tuning import Contest, Entry, Recipe, Space
 
 
-def tune(file: Path, overrides: list[str], *, trials: int, seed: int, executor: Executor, slots: int | None, dry_run: bool) -> int:
+def tune(
+    file: Path,
+    overrides: list[str],
+    *,
+    trials: int,
+    seed: int,
+    executor: Executor,
+    slots: int | None,
+    address: str | None,
+    dry_run: bool,
+) -> int:
     """Exit code of `bakeoff tune`; raises BakeoffError for a mistake before anything starts."""
     store, sweep = Store(default_root()), config.load_sweep(file, overrides)
     contests = [contest(entry, store, trials=trials, seed=seed) for entry in tuning.entries(sweep)]
@@ -33,15 +43,13 @@ def tune(file: Path, overrides: list[str], *, trials: int, seed: int, executor: 
         print("\n".join([*_listed(held, planned), *_fewer(held, trials), *_keep_their_default(kept)]))
         return 0
     machine, runs = config.machine_of(file, overrides), planning.to_bake(planned)
-    check_device(machine, runs)
+    check_device(machine, runs, executor=executor)
     if machine.keep_weights in ("all", "best"):
         machine = dataclasses.replace(machine, keep_weights="needed")  # a trial ships nothing
     print(f"{len(runs)} trials to bake, {sum(each.state == 'done' for each in planned)} already recorded", file=sys.stderr)
-    outcome = bake_runs(runs, machine, store, executor=executor, slots=slots, group=f"{sweep.name}-tuning")
-    for run_id, message in outcome.failed.items():
-        print(f"failed: {run_id} {message}", file=sys.stderr)
+    outcome = bake_runs(runs, machine, store, executor=executor, slots=slots, address=address, group=f"{sweep.name}-tuning")
+    tell_end(outcome, runs, store)
     if outcome.interrupted:
-        print("interrupted; the same command goes on where this one stopped", file=sys.stderr)
         return 130
     results = [Result.of(each, store) for each in held]
     written = [each.write(file, overrides, trials=trials, seed=seed) for each in results if each.chosen is not None]
@@ -93,7 +101,7 @@ def _drawn(first: Cell, space: Space, *, seed: int) -> Iterator[tuple[Recipe, Ru
     for recipe in tuning.recipes(space, seed=seed):
         others = [f"{key}={sweep_file.as_text(value)}" for key, value in recipe.items() if value != space[key][0]]
         try:
-            yield recipe, tuning.as_trial(composer.job([*first.overrides, *others]).run)
+            yield recipe, tuning.as_trial(composer.cell([*first.overrides, *others]).run)
         except NotApplicable:
             continue
 

@@ -14,6 +14,9 @@ BUCKET_BATCHES = 50
 PREDICTION_TOKENS = 131_072
 """Most tokens of a batch that is only read, padding included: 64 documents of 2,048. A longer document is a batch of its own."""
 
+PREDICTION_PAIRS = 64 * 512 * 512
+"""Most pairs of tokens of such a batch where attention holds a weight for each: 64 documents of 512, or one of 4,096."""
+
 
 @dataclass(frozen=True)
 class Batch:
@@ -49,6 +52,10 @@ class Documents(Dataset[int]):
 
     def __getitem__(self, row: int) -> int:
         return row
+
+    def afresh(self) -> "Documents":
+        """The same documents as before any of them was read."""
+        return self
 
     def collate(self, rows: Sequence[int]) -> Batch:
         """Pad the documents of `rows` to the longest of them."""
@@ -86,15 +93,19 @@ class Bucketed(Sampler[list[int]]):
 class LongestFirst(Sampler[list[int]]):
     """Every row once, longest first, so that a batch pads little and memory peaks at once; no row goes missing.
 
-    A batch has at most `batch_size` rows, and fewer where they would be more than `most_tokens` with their padding.
+    A batch has at most `batch_size` rows, and fewer where they would be more than `most_tokens` with their padding, or than
+    `most_pairs` of tokens.
     """
 
-    def __init__(self, lengths: npt.NDArray[np.int64], batch_size: int, *, most_tokens: int = PREDICTION_TOKENS) -> None:
+    def __init__(
+        self, lengths: npt.NDArray[np.int64], batch_size: int, *, most_tokens: int = PREDICTION_TOKENS, most_pairs: int | None = None
+    ) -> None:
         order = np.argsort(-lengths, kind="stable")
         self.batches: list[list[int]] = []
         start = 0
         while start < len(order):
-            rows = max(1, min(batch_size, most_tokens // max(1, int(lengths[order[start]]))))
+            longest = max(1, int(lengths[order[start]]))
+            rows = max(1, min(batch_size, most_tokens // longest, batch_size if most_pairs is None else most_pairs // longest**2))
             self.batches.append(order[start : start + rows].tolist())
             start += rows
 
@@ -110,9 +121,10 @@ def training_loader(documents: Documents, *, batch_size: int, seed: int) -> "Dat
     return _loader(documents, Bucketed(_lengths(documents), batch_size, seed))
 
 
-def prediction_loader(documents: Documents, *, batch_size: int) -> "DataLoader[int]":
-    """Every document once, longest first."""
-    return _loader(documents, LongestFirst(_lengths(documents), batch_size))
+def prediction_loader(documents: Documents, *, batch_size: int, holds_all_pairs: bool = False) -> "DataLoader[int]":
+    """Every document once, longest first; `holds_all_pairs` where attention holds a weight for every two tokens of one."""
+    most_pairs = PREDICTION_PAIRS if holds_all_pairs else None
+    return _loader(documents, LongestFirst(_lengths(documents), batch_size, most_pairs=most_pairs))
 
 
 def _lengths(documents: Documents) -> npt.NDArray[np.int64]:

@@ -54,10 +54,18 @@ def check_layers(model: Pretrained, folder: Path | None) -> None:
 
 
 def check_extendable(folder: Path, longdoc: LongDoc) -> None:
-    """Raise NotApplicable for longdoc=extended with the checkpoint in `folder` where its family cannot be carried further."""
+    """Raise NotApplicable for longdoc=extended with the checkpoint in `folder` where it cannot be carried further.
+
+    Positions are counted from behind the padding token's number, so a checkpoint that says it has none is refused too.
+    """
     config = checkpoint.read_config(folder)
-    if longdoc.strategy == "extended":
-        refuse_family(str(config.get("model_type")), folder.name)
+    if longdoc.strategy != "extended":
+        return
+    refuse_family(str(config.get("model_type")), folder.name)
+    if config.get("pad_token_id", 0) is None:
+        raise NotApplicable(
+            f"longdoc=extended needs a padding token, and the config.json of {folder.name} has pad_token_id=null: use longdoc=windows"
+        )
 
 
 def refuse_family(family: str, name: str) -> None:

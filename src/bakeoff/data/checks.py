@@ -11,6 +11,8 @@ from bakeoff.data.dataset import Prepared, prepare
 from bakeoff.data.tokens import CheckpointTokeniser
 from bakeoff.errors import BakeoffError, NotApplicable
 
+_MOST_SPECIAL = 8
+"""Special tokens that a tokeniser may set around a text; none that we know sets more than three."""
 # The last dataset only: a sweep asks about one for many Runs in a row, and texts are large.
 _last: dict[str, Prepared | BakeoffError] = {}
 _folders: dict[tuple[str, str | None], Path | BakeoffError] = {}
@@ -40,6 +42,8 @@ def check(run: spec.Run) -> None:
         _check_positions(run.longdoc, run.model)
     if isinstance(run.model, spec.BiLstm):
         _check_embeddings(run.model)
+    if isinstance(run.model, spec.Neural | spec.Frozen):
+        _check_overlap(run.longdoc, run.model)
     if isinstance(run.model, spec.BudgetZero):
         zero_checks.check_checkpoint(run, run.model, _folder(run.model), prepared.classes)
         _check_length(run.longdoc, run.model)
@@ -93,6 +97,21 @@ def _check_pair(longdoc: spec.LongDoc, model: spec.Neural | spec.Frozen | spec.B
     """Have the checkpoint's tokeniser frame a pair of empty texts, which is refused where it cannot, or where there is no room."""
     if model.checkpoint is not None and not (isinstance(model, spec.Pretrained) and model.without_checkpoint):
         reading.read([("", "")], CheckpointTokeniser(_folder(model)), longdoc)
+
+
+def _check_overlap(longdoc: spec.LongDoc, model: spec.Neural | spec.Frozen) -> None:
+    """Each window reads on beside its special tokens, which `readings` takes for two; the tokeniser is only asked where it matters."""
+    if longdoc.window_tokens is None or longdoc.overlap_tokens is None or longdoc.window_tokens - longdoc.overlap_tokens > _MOST_SPECIAL:
+        return
+    if model.checkpoint is None or (isinstance(model, spec.Pretrained) and model.without_checkpoint):
+        return
+    tokeniser = CheckpointTokeniser(_folder(model))
+    n_special = len(tokeniser.prefix) + len(tokeniser.suffix)
+    if longdoc.window_tokens - n_special <= longdoc.overlap_tokens:
+        raise NotApplicable(
+            f"longdoc.overlap_tokens={longdoc.overlap_tokens} leaves a window of longdoc.window_tokens={longdoc.window_tokens} nothing new "
+            f"to read beside {n_special} special tokens of {model.name}: set it below {longdoc.window_tokens - n_special}"
+        )
 
 
 def _check_positions(longdoc: spec.LongDoc, model: spec.Scratch) -> None:

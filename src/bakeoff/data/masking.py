@@ -53,6 +53,10 @@ class MaskedDocuments(Documents):
         self.hiding, self.seed, self.fixed = hiding, seed, fixed
         self._random = np.random.default_rng(seed)
 
+    def afresh(self) -> "MaskedDocuments":
+        """The same documents, of which the same tokens will be hidden again."""
+        return MaskedDocuments(self.ids, self.pad_id, self.hiding, seed=self.seed, fixed=self.fixed)
+
     def collate(self, rows: Sequence[int]) -> Batch:
         """Pad the documents of `rows` and hide some of their tokens."""
         batch = super().collate(rows)

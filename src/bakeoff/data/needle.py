@@ -27,8 +27,6 @@ FILLER = tuple(_WORDS.split())
 """Words that are one word to word vocabularies and one piece to BERT's; none of them tells."""
 _COMBINATIONS = ((0, 0), (0, 1), (1, 1), (1, 0))
 """Equally often in pool and test, so that neither word alone says anything even about the rows that there are."""
-_APART = {"mean_logits": 0.75, "max_logits": 0.75, "mean_embeddings": 0.75}
-"""Pool of windows → how often an ideal reader is right about two words that no window shows together; see `Visible`."""
 
 Positions = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
@@ -40,39 +38,6 @@ class Row:
 
     text: str
     label: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class Visible:
-    """Which documents show a reader their two telling words in one look.
-
-    A look is what a model reads at once: a window, where answers or embeddings of windows are only averaged or maximised, and
-    all that is read, where something runs over the windows (attention, lstm, transformer) and for every other reading.
-    """
-
-    together: Mask
-    """Shape (documents,)."""
-    apart: Mask
-    """Shape (documents,): both words are read, and no window shows them together."""
-    apart_accuracy: float = 1.0
-    """The most that an ideal reader has on these. 0.75 for averages, and for maxima of logits: with d(w) by which a window with
-    word w speaks for `same`, all four combinations would need 2·d(red) > 0, 2·d(blue) > 0 and d(red) + d(blue) < 0, which
-    contradict each other, while three of four can hold (it has then counted one word). A maximum of embeddings can have all."""
-
-    @property
-    def share(self) -> float:
-        """Share of the documents that show both words in one look."""
-        return float(self.together.mean())
-
-    @property
-    def expected_accuracy(self) -> float:
-        """Of an ideal reader that sees one look at a time: right where both words stand in one, otherwise at chance."""
-        return self.share + (1 - self.share) / 2
-
-    @property
-    def highest_accuracy(self) -> float:
-        """The same where a pool tells what it can about words in different windows."""
-        return self.expected_accuracy + float(self.apart.mean()) * (self.apart_accuracy - 0.5)
 
 
 def generate(needle: Needle) -> dict[str, list[Row]]:
@@ -113,8 +78,13 @@ def positions(texts: tuple[str, ...]) -> Positions:
     return np.asarray(found, dtype=np.int64).reshape(-1, 2)
 
 
-def visible(places: Positions, longdoc: LongDoc, *, length_tokens: int, special_tokens: int) -> Visible:
-    """Which documents show a reader the two words at `places`, shape (documents, 2), in one look.
+def visible(places: Positions, longdoc: LongDoc, *, length_tokens: int, special_tokens: int) -> Mask:
+    """Which documents show a reader the two words at `places`, shape (documents, 2), in one look; shape (documents,).
+
+    A look is what a model reads at once: a window, where answers or embeddings of windows are only averaged or maximised, and
+    all that is read, where something runs over the windows (attention, lstm, transformer) and for every other reading. An ideal
+    reader of one look at a time is right about these documents and at chance about the others; what is averaged or maximised
+    over windows can tell some more of two words in different ones.
 
     Documents have `length_tokens` words, and the model sets `special_tokens` around what it reads, a window too. A window
     begins window − special − overlap tokens after the one before it. Raises NotApplicable for `select`, which goes by words.
@@ -127,7 +97,7 @@ def visible(places: Positions, longdoc: LongDoc, *, length_tokens: int, special_
         read[part] = True
     both = read[places[:, 0]] & read[places[:, 1]]
     if longdoc.pool is None or longdoc.pool in ("attention", "lstm", "transformer"):
-        return Visible(together=both, apart=np.zeros_like(both))
+        return both
     assert longdoc.window_tokens is not None, "LongDoc refuses windows without them"
     assert longdoc.overlap_tokens is not None, "LongDoc refuses windows without it"
     window = longdoc.window_tokens - special_tokens
@@ -135,7 +105,7 @@ def visible(places: Positions, longdoc: LongDoc, *, length_tokens: int, special_
     last = -(-max(int(read.sum()) - window, 0) // stride)
     starts = np.minimum(places[:, 0] // stride, last) * stride  # of the last window that shows the first word
     together: Mask = both & (places[:, 1] < starts + window)
-    return Visible(together=together, apart=both & ~together, apart_accuracy=_APART.get(longdoc.pool, 1.0))
+    return together
 
 
 def visible_fraction(
@@ -150,4 +120,4 @@ def visible_fraction(
     special_tokens = int(lengths_tokens.min()) - needle.length_tokens
     if special_tokens < 0 or (lengths_tokens != lengths_tokens[0]).any():
         return None
-    return visible(positions(texts), longdoc, length_tokens=needle.length_tokens, special_tokens=special_tokens).share
+    return float(visible(positions(texts), longdoc, length_tokens=needle.length_tokens, special_tokens=special_tokens).mean())

@@ -162,8 +162,11 @@ class WordVocabulary:
 
 
 def split_words(text: str) -> list[str]:
-    """Lower-cased words and single punctuation marks."""
-    return _WORD.findall(text.lower())
+    """Lower-cased words and single punctuation marks, which stand where `cut_words` finds them in the text as it is.
+
+    The one letter whose lower case is two characters, İ, is read as i: its dot would be a mark of its own.
+    """
+    return _WORD.findall(text.replace("İ", "i").lower())
 
 
 def cut_words(text: str, parts: Callable[[int], Sequence[slice]]) -> str:

@@ -13,12 +13,16 @@ from torch.nn import functional
 ROTARY_BASE = 10_000.0
 
 
-def attend(queries: torch.Tensor, keys: torch.Tensor, values: torch.Tensor, *, visible: torch.Tensor | None) -> torch.Tensor:
+def attend(
+    queries: torch.Tensor, keys: torch.Tensor, values: torch.Tensor, *, visible: torch.Tensor | None, causal: bool = False
+) -> torch.Tensor:
     """softmax(Q·Kᵀ / √d)·V (Vaswani et al., 2017, equation 1), fused; `visible` is as `visible_keys` gives it.
+
+    Where `causal`, and then without `visible`, a query looks at the keys up to its own place, and no table says so.
 
     Shape: queries (batch, heads, queries, d), keys and values (batch, heads, keys, d) → (batch, heads, queries, d).
     """
-    return functional.scaled_dot_product_attention(queries, keys, values, attn_mask=visible)
+    return functional.scaled_dot_product_attention(queries, keys, values, attn_mask=visible, is_causal=causal)
 
 
 def attend_and_show(
@@ -68,10 +72,15 @@ class MultiHeadAttention(nn.Module):
         self.rotary = Rotary(width // heads) if rotary else None
 
     def forward(self, states: torch.Tensor, key_padding_mask: torch.Tensor | None = None) -> torch.Tensor:
-        """New states. Shape: states (batch, longest, width), key_padding_mask (batch, longest), True at padding → as states."""
+        """New states; those of padding, which stands behind all real tokens, mean nothing.
+
+        Shape: states (batch, longest, width), key_padding_mask (batch, longest), True at padding → as states.
+        """
         if not self.fused:
             return self.show(states, key_padding_mask)[0]
         queries, keys, values = self._projected(states)
+        if self.causal:  # no real token looks at the padding behind it, so memory need not hold who sees whom
+            return self._joined(attend(queries, keys, values, visible=None, causal=True))
         return self._joined(attend(queries, keys, values, visible=self._visible(states, key_padding_mask)))
 
     def show(self, states: torch.Tensor, key_padding_mask: torch.Tensor | None = None) -> tuple[torch.Tensor, torch.Tensor]:

@@ -98,6 +98,25 @@ def _options(config: Any) -> dict[str, Any]:
     return options
 
 
+def padded_to(classifier: nn.Module) -> int | None:
+    """To whole multiples of how many tokens the encoder of `classifier` pads what it reads, as Longformer does; None for others."""
+    config = getattr(getattr(classifier, "encoder", None), "config", None)
+    if config is None or config.model_type != "longformer":
+        return None
+    return config.attention_window if isinstance(config.attention_window, int) else max(config.attention_window)
+
+
+def holds_all_pairs(classifier: nn.Module) -> bool:
+    """Whether the encoder of `classifier` holds a weight for every two tokens of what it reads, since it has no fused attention.
+
+    One that reads documents by windows does so for these alone.
+    """
+    config = getattr(getattr(classifier, "encoder", None), "config", None)
+    if config is None or config.model_type == "longformer" or getattr(classifier, "windows", None) is not None:
+        return False
+    return bool(config._attn_implementation == "eager")
+
+
 def states(encoder: nn.Module, ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
     """Last hidden states (batch, longest, width) of `ids` (batch, longest), where `mask` is True at real tokens."""
     found: torch.Tensor = encoder(**inputs_of(encoder, ids, mask)).last_hidden_state

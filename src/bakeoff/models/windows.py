@@ -1,5 +1,6 @@
 """A document read window by window: cut into windows that overlap, each read by the model, all pooled to one answer."""
 
+import contextlib
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -20,8 +21,10 @@ Features = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 Head = Callable[[torch.Tensor], torch.Tensor]
 """States (…, width) to logits (…, classes)."""
 
-CHUNK_WINDOWS = 64
+CHUNK_WINDOWS = 32
 """Windows that a model reads at once, however many there are, so that memory does not grow with a document."""
+CHUNK_TOKENS = 131_072
+"""Most tokens that it reads at once: longer windows are read fewer at a time."""
 LAYERS, HEADS = 2, 8
 """Of the transformer over windows: the layers of Pappagari et al. (2019), and at most so many heads."""
 
@@ -88,19 +91,29 @@ def cut(
     return Windows(ids=found, lengths=sizes + len(prefix) + len(suffix), document=document, number=number)
 
 
-def processed_tokens(read_tokens: npt.NDArray[np.int64], longdoc: LongDoc, frame: Frame) -> npt.NDArray[np.int64]:
-    """How many tokens pass through the model, shape (documents,): with windows, overlaps count each time and special tokens too.
+def processed_tokens(
+    read_tokens: npt.NDArray[np.int64], longdoc: LongDoc, frame: Frame, *, padded_to: int | None = None
+) -> npt.NDArray[np.int64]:
+    """How many tokens pass through the model for each document alone, shape (documents,).
 
-    `read_tokens`, shape (documents,), are those that are read of each document, special tokens included.
+    With windows, overlaps count each time and special tokens too. A model that pads whatever it reads to whole multiples of
+    `padded_to` tokens, as `encoders.padded_to` says, computes the padding as well. `read_tokens`, shape (documents,), are those
+    that are read of each document, special tokens included.
     """
-    window, overlap = longdoc.window_tokens, longdoc.overlap_tokens
+    window, overlap, block = longdoc.window_tokens, longdoc.overlap_tokens, padded_to or 1
     if window is None or overlap is None:
-        return read_tokens
+        return read_tokens if padded_to is None else -(-read_tokens // block) * block
     n_special = len(frame.prefix) + len(frame.suffix)
     content, room = np.maximum(read_tokens - n_special, 0), window - n_special
-    counts = 1 + -(-np.maximum(content - room, 0) // (room - overlap))
-    total: npt.NDArray[np.int64] = content + (counts - 1) * overlap + counts * n_special
+    further = -(-np.maximum(content - room, 0) // (room - overlap))
+    last = content - further * (room - overlap) + n_special
+    total: npt.NDArray[np.int64] = further * (-(-window // block) * block) + -(-last // block) * block
     return total
+
+
+def at_once(window_tokens: int) -> int:
+    """How many windows of so many tokens a model reads at once."""
+    return max(1, min(CHUNK_WINDOWS, CHUNK_TOKENS // window_tokens))
 
 
 def spread(document: torch.Tensor, most: int) -> torch.Tensor:
@@ -137,6 +150,7 @@ class WindowReader(nn.Module):
         assert longdoc.trained_windows is not None
         self.window_tokens, self.overlap_tokens = longdoc.window_tokens, longdoc.overlap_tokens
         self.pool, self.trained_windows = longdoc.pool, longdoc.trained_windows
+        self.step_rows: tuple[int, int] | None = None
         self.prefix, self.suffix, self.pad_id = tuple(frame.prefix), tuple(frame.suffix), frame.pad_id
         n_special = len(self.prefix) + len(self.suffix)
         if self.window_tokens - n_special <= self.overlap_tokens:
@@ -193,7 +207,9 @@ class WindowReader(nn.Module):
     def _read(self, windows: Windows, features: Features) -> tuple[torch.Tensor, torch.Tensor]:
         """In which order windows were read, (windows,), and the state of each in float32, (windows, width)."""
         every = torch.arange(len(windows.lengths))
-        most, learning = self.trained_windows, self.training and torch.is_grad_enabled()
+        learning = self.training and torch.is_grad_enabled()
+        rows, of = self.step_rows or (1, 1)
+        most = -(-self.trained_windows * rows // of)
         trained = spread(windows.document, most) if learning and len(every) > most else every
         left_out = torch.ones_like(every, dtype=torch.bool)
         left_out[trained] = False
@@ -204,9 +220,23 @@ class WindowReader(nn.Module):
         return torch.cat([order for order, _ in parts]), torch.cat([states for _, states in parts])
 
 
+@contextlib.contextmanager
+def part_of_step(module: nn.Module, *, rows: int, of: int) -> Iterator[None]:
+    """While entered, what `module` reads are `rows` rows `of` those of a step, with their share of its trained windows."""
+    readers = [part for part in module.modules() if isinstance(part, WindowReader)]
+    for reader in readers:
+        reader.step_rows = (rows, of)
+    try:
+        yield
+    finally:
+        for reader in readers:
+            reader.step_rows = None
+
+
 def _chunks(windows: Windows, rows: torch.Tensor, features: Features) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
     """Some of `rows` at a time, longest first, and their states in float32."""
-    for chunk in torch.split(rows[windows.lengths[rows].argsort(descending=True, stable=True)], CHUNK_WINDOWS):
+    ordered = rows[windows.lengths[rows].argsort(descending=True, stable=True)]
+    for chunk in torch.split(ordered, at_once(max(1, int(windows.lengths.max())))):
         if len(chunk):
             lengths = windows.lengths[chunk]
             ids = windows.ids[chunk.to(windows.ids.device), : max(1, int(lengths.max()))]

@@ -42,11 +42,11 @@ def weight_bytes(module: nn.Module) -> int:
     return sum(tensor.numel() * tensor.element_size() for tensor in module.state_dict().values())
 
 
-def flops_per_document(run: spec.Run, *, lengths_tokens: npt.NDArray[np.int64], n_classes: int, n_special_tokens: int = 2) -> float | None:
+def flops_per_document(run: spec.Run, *, lengths_tokens: npt.NDArray[np.int64], n_classes: int, n_special_tokens: int) -> float | None:
     """Operations for a document of median length, as far as it is read; None where no formula applies.
 
     `lengths_tokens`, shape (documents,), are whole lengths in the model's own tokens, of which `n_special_tokens` stand around
-    each document and each window of it (2 for every encoder that bakeoff names). Windows are counted each by itself.
+    each document and each window of it. Windows are counted each by itself.
     """
     one = _formula(run, n_classes)
     if one is None:

@@ -6,10 +6,11 @@ import numpy as np
 
 from bakeoff.probes import samples
 from bakeoff.probes.contention import CONTENDED_SHARE
+from bakeoff.probes.grid import grid_rules
 from bakeoff.probes.kit import Served
 from bakeoff.probes.rules import Rules
 from bakeoff.probes.samples import PERCENTILES, Ratio, Samples, Summary
-from bakeoff.probes.session import Measured, Outcome, grid_rules
+from bakeoff.probes.session import Measured, Outcome
 from bakeoff.record import Agreement, GridPoint, LatencyFacts, ServingCost
 
 ONLY_IN_GRID = "a grid has a median for each length instead"

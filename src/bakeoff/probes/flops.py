@@ -6,7 +6,7 @@ product of (a, b) and (b, c) matrices is 2·a·b·c operations.
 """
 
 from bakeoff.models.sizes import LONGFORMER_WINDOW
-from bakeoff.models.windows import CHUNK_WINDOWS
+from bakeoff.models.windows import at_once
 from bakeoff.spec import BiLstm, EncoderSize, LongDoc, Scratch
 
 
@@ -62,7 +62,7 @@ def passes_tokens(tokens: int, longdoc: LongDoc, *, n_special_tokens: int) -> li
     room = window - n_special_tokens
     count = 1 + -(-max(tokens - window, 0) // (room - overlap))
     last = tokens - (count - 1) * (room - overlap)
-    return [window] * (count - 1) + [last if count % CHUNK_WINDOWS == 1 else window]
+    return [window] * (count - 1) + [last if count % at_once(window) == 1 else window]
 
 
 def _blocks(n: int, d: int, window: int) -> int:

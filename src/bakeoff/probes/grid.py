@@ -1,6 +1,7 @@
-"""Documents of given lengths, made of the dataset's own words, for latency against length."""
+"""Documents of given lengths, made of the dataset's own words, for latency against length; and how much of them is timed."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -8,17 +9,50 @@ import numpy.typing as npt
 
 from bakeoff.data.tokens import Document
 from bakeoff.errors import NotApplicable
+from bakeoff.probes.rules import Rules
 
 LENGTHS_TOKENS = tuple(2**power for power in range(3, 13))
 """8 to 4,096, special tokens included."""
 LONG_LENGTHS_TOKENS = tuple(2**power for power in range(9, 16))
 """512 to 32,768."""
+GRID_SAMPLES = 100
+"""Calls a length, of which only the median is asked."""
+LONG_GRID_SAMPLES = 20
+LONG_GRID_LEAST_SAMPLES = 5
+"""Of lengths=long_grid, whose longest documents take seconds a call: the most calls a length, and those taken however long."""
 _WORDS = 500
 
 
 def lengths_of(lengths: str) -> tuple[int, ...]:
     """The lengths in tokens that a setting of `probe.lengths` generates; none for the dataset's own."""
     return {"grid": LENGTHS_TOKENS, "long_grid": LONG_LENGTHS_TOKENS}.get(lengths, ())
+
+
+def grid_rules(rules: Rules, lengths: str = "grid") -> Rules:
+    """What is enough for one length of a grid."""
+    if lengths == "long_grid":
+        least = min(LONG_GRID_LEAST_SAMPLES, rules.samples_p95)
+        samples = min(LONG_GRID_SAMPLES, rules.samples_p95)
+        return replace(
+            rules,
+            untimed_calls=1,
+            staged=False,
+            least_calls=1,
+            least_rounds=least,
+            samples_p50=least,
+            samples_p95=samples,
+            samples_p99=samples,
+            samples_anyhow=least,
+            seconds_per_model=rules.seconds_per_model / len(LONG_LENGTHS_TOKENS),
+        )
+    samples = min(GRID_SAMPLES, rules.samples_p95)
+    return replace(
+        rules,
+        least_rounds=min(20, rules.least_rounds),
+        samples_p95=samples,
+        samples_p99=samples,
+        seconds_per_model=rules.seconds_per_model / len(LENGTHS_TOKENS),
+    )
 
 
 def documents_of(

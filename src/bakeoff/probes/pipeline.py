@@ -12,9 +12,9 @@ import torch
 
 from bakeoff import record, spec
 from bakeoff.data import longdoc
-from bakeoff.data.batches import pad
+from bakeoff.data.batches import LongestFirst, pad
 from bakeoff.data.tokens import Document
-from bakeoff.models import windows
+from bakeoff.models import encoders, windows
 from bakeoff.models.linear import TfidfClassifier
 from bakeoff.models.loading import Linear
 from bakeoff.probes.weights import Neural
@@ -99,11 +99,10 @@ class Pipeline:
         return StageTimes(*(self.stopwatch.elapsed_ns(a, b) for a, b in itertools.pairwise(marks)))
 
     def probabilities(self, texts: Sequence[Document]) -> Probabilities:
-        """Shape (texts, classes) of any number of texts, in batches of like length."""
+        """Shape (texts, classes) of any number of texts, in batches of like length and of no more tokens than memory holds."""
         answers = np.zeros((len(texts), self.n_classes), dtype=np.float32)
-        order = sorted(range(len(texts)), key=lambda row: -_characters(texts[row]))
-        for start in range(0, len(order), PREDICTION_BATCH):
-            rows = order[start : start + PREDICTION_BATCH]
+        read = np.asarray([self.tokens_processed(tokens) for tokens in self.lengths_tokens(texts).tolist()], dtype=np.int64)
+        for rows in LongestFirst(read, PREDICTION_BATCH):
             answers[rows] = self._answer([texts[row] for row in rows])
         return answers
 
@@ -124,7 +123,7 @@ class Pipeline:
 
 def neural_stages(candidate: Neural, reading: spec.LongDoc, forward: Forward) -> Stages:
     """An encoder or a BiLSTM over any engine's forward pass; the cache of tokens is left out."""
-    tokeniser = candidate.tokeniser
+    tokeniser, padded_to = candidate.tokeniser, encoders.padded_to(candidate.classifier)
 
     def window(content: Any) -> tuple[torch.Tensor, torch.Tensor]:
         return pad(longdoc.frame(content, tokeniser, reading).ids, tokeniser.pad_id)
@@ -140,7 +139,9 @@ def neural_stages(candidate: Neural, reading: spec.LongDoc, forward: Forward) ->
         forward=lambda batch: forward(*batch),
         pool=pool,
         lengths_tokens=lambda texts: longdoc.read(texts, tokeniser, reading).lengths_tokens,
-        tokens_processed=lambda tokens: int(windows.processed_tokens(np.asarray([_kept(tokens, reading)]), reading, tokeniser)[0]),
+        tokens_processed=lambda tokens: int(
+            windows.processed_tokens(np.asarray([_kept(tokens, reading)]), reading, tokeniser, padded_to=padded_to)[0]
+        ),
     )
 
 
@@ -168,10 +169,6 @@ def linear_stages(classifier: Linear, reading: spec.LongDoc) -> Stages:
 def _kept(tokens: int, reading: spec.LongDoc) -> int:
     """How many tokens of a document of so many are read."""
     return tokens if reading.max_tokens is None else min(tokens, reading.max_tokens)
-
-
-def _characters(document: Document) -> int:
-    return len(document) if isinstance(document, str) else sum(map(len, document))
 
 
 def stopwatch(device: str) -> Stopwatch:

@@ -6,7 +6,6 @@ It reads one command at a time and otherwise sleeps, so that of all processes of
 import multiprocessing
 import os
 import pickle
-import resource
 import signal
 import sys
 import threading
@@ -16,20 +15,19 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from bakeoff.data.tokens import Document
 from bakeoff.errors import BakeoffError
-from bakeoff.probes import grid
+from bakeoff.probes import grid, peak
 from bakeoff.probes.latency import Stages, Turn, take_turn
+from bakeoff.probes.peak import Device
 from bakeoff.probes.rules import Rules, batches_of
 from bakeoff.probes.warmup import Search, WarmUp, best_batch, is_out_of_memory, warm_up
 from bakeoff.spec import Run
-
-Device = Literal["cpu", "cuda"]
 
 
 class Servable(Protocol):
@@ -95,7 +93,7 @@ class Bench:
         served, documents = self._served[name], self._documents[name]
         longest = np.argsort(-served.lengths_tokens(documents), kind="stable")[:batch_size]
         served.label([documents[i] for i in longest])
-        return _peak_memory_mb(self._device)
+        return peak.memory_mb(self._device)
 
     def answer_length(self, name: str, tokens: int) -> float | None:
         """Answer one generated document of so many tokens; the most memory held meanwhile, in MB (of a GPU: of its own).
@@ -104,9 +102,9 @@ class Bench:
         """
         served = self._served[name]
         documents = grid.documents_of(tokens, 1, self._documents[name], served.lengths_tokens)
-        told = _forget_peak_memory(self._device)
+        told = peak.forget(self._device)
         served.label(documents)
-        return _peak_memory_mb(self._device) if told else None
+        return peak.memory_mb(self._device) if told else None
 
     def tokens_processed(self, name: str, tokens: int) -> int:
         """How many tokens pass through a model for a document of so many."""
@@ -204,33 +202,6 @@ def _sendable(error: Exception) -> Exception:
     except Exception:
         return RuntimeError(f"{type(error).__name__} in the process of the model")
     return error.with_traceback(None)
-
-
-def _forget_peak_memory(device: Device) -> bool:
-    """Count the most memory held from now on; False where the system does not do that."""
-    if device == "cuda":
-        import torch
-
-        torch.cuda.reset_peak_memory_stats()
-        return True
-    try:
-        Path("/proc/self/clear_refs").write_text("5", encoding="ascii")  # proc(5): the peak becomes what is held now
-    except OSError:
-        return False
-    return True
-
-
-def _peak_memory_mb(device: Device) -> float:
-    if device == "cuda":
-        import torch
-
-        return round(torch.cuda.max_memory_allocated() / 1024**2, 1)
-    # Not getrusage, whose peak a process inherits from the one that started it.
-    try:
-        lines = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
-    except OSError:
-        return round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024**2, 1)  # bytes on macOS
-    return round(next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) / 1024, 1)
 
 
 def _die_with_parent() -> None:

@@ -8,7 +8,7 @@ import functools
 import secrets
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -18,7 +18,7 @@ import numpy.typing as npt
 from bakeoff.data.tokens import Document
 from bakeoff.errors import NotApplicable
 from bakeoff.probes.contention import CpuReading, foreign_share, read_cpu
-from bakeoff.probes.grid import LENGTHS_TOKENS, LONG_LENGTHS_TOKENS, lengths_of
+from bakeoff.probes.grid import grid_rules, lengths_of
 from bakeoff.probes.latency import Turn, play_rounds
 from bakeoff.probes.rules import Rules
 from bakeoff.probes.serving import Kit
@@ -28,11 +28,6 @@ from bakeoff.spec import Latency, Run
 
 GRID_DOCUMENTS = 20
 """Generated documents a length."""
-GRID_SAMPLES = 100
-"""Calls a length, of which only the median is asked."""
-LONG_GRID_SAMPLES = 20
-LONG_GRID_LEAST_SAMPLES = 5
-"""Of lengths=long_grid, whose longest documents take seconds a call: the most calls a length, and those taken however long."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,7 +109,9 @@ def hold(
         for step in (session.start_up, session.load, session.warm_up):
             session.each(step)
         left = len(session.measured)
-        notify(f"session {session_id}: {left} models take turns, for {max(1, round(rules.seconds_per_model * left / 60))} minutes at most")
+        most = f"{max(1, round(rules.seconds_per_model * left / 60))} minutes at most"
+        longer = ", and longer where a call takes seconds" if any(one.lengths == "long_grid" for one in session.measured.values()) else ""
+        notify(f"session {session_id}: {left} models take turns, for {most}{longer}")
         before = read_cpu()
         session.play()
         share = foreign_share(before, read_cpu())
@@ -259,33 +256,6 @@ class _Session:
     def _out(self, run_id: str, error: Exception) -> None:
         self.measured.pop(run_id, None)
         self.failed.setdefault(run_id, error)
-
-
-def grid_rules(rules: Rules, lengths: str = "grid") -> Rules:
-    """What is enough for one length of a grid."""
-    if lengths == "long_grid":
-        least = min(LONG_GRID_LEAST_SAMPLES, rules.samples_p95)
-        samples = min(LONG_GRID_SAMPLES, rules.samples_p95)
-        return replace(
-            rules,
-            untimed_calls=1,
-            staged=False,
-            least_calls=1,
-            least_rounds=least,
-            samples_p50=least,
-            samples_p95=samples,
-            samples_p99=samples,
-            samples_anyhow=least,
-            seconds_per_model=rules.seconds_per_model / len(LONG_LENGTHS_TOKENS),
-        )
-    samples = min(GRID_SAMPLES, rules.samples_p95)
-    return replace(
-        rules,
-        least_rounds=min(20, rules.least_rounds),
-        samples_p95=samples,
-        samples_p99=samples,
-        seconds_per_model=rules.seconds_per_model / len(LENGTHS_TOKENS),
-    )
 
 
 def _turn(worker: Worker, name: str, rules: Rules, first: int) -> Turn:

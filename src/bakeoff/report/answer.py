@@ -13,9 +13,10 @@ from bakeoff.report.choose import choose
 from bakeoff.report.costs import Prices
 from bakeoff.report.field import field_of
 from bakeoff.report.ledger import Selected, budgets, labels_of
+from bakeoff.report.timed import is_asked
 from bakeoff.report.timing import machine_of
-from bakeoff.report.what_if import Fields, WhatIf, has_gpu, timed_lengths, what_ifs
-from bakeoff.spec import Dataset, Latency, Quality, Run, hash_identity, identity
+from bakeoff.report.what_if import Fields, WhatIf, timed_lengths, what_ifs
+from bakeoff.spec import Dataset, Quality, Run, hash_identity, identity
 from bakeoff.store import Store
 
 
@@ -26,24 +27,14 @@ class Answered:
     field: Field
     choice: Choice
     what_ifs: tuple[WhatIf, ...]
-    gpu_timed: bool
+    gpu_machines: tuple[str, ...]
+    """Machines whose GPU was timed, one document at a time."""
     several_machines: bool
     """Whether the same records hold another answer for another machine."""
     totals: Mapping[str, Total]
     """Contender key → what it costs in all; empty where no price of a label is given."""
     currency: str | None
     """Of the totals; null without any."""
-
-    @property
-    def seeds(self) -> int | None:
-        """The fewest behind the recommended one and the best mean, whichever of them read labels; null where neither does."""
-        pair = (self.choice.recommended, self.choice.reference)
-        return min((each.contender.seeds for each in pair if each is not None and each.contender.reads_labels), default=None)
-
-    @property
-    def has_enough_seeds(self) -> bool:
-        """Whether a recommendation rests on as many seeds as the house asks for; what reads no label needs none."""
-        return self.seeds is None or self.choice.sureness is None or self.seeds >= self.choice.sureness.advised_seeds
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,7 +67,8 @@ def answer(question: Question, limits: Limits, *, prices: Prices | None = None) 
     limits = question.under(limits)
     field = question.fields(limits)
     choice = choose(field, limits)
-    lengths, gpu = timed_lengths(question.selected), has_gpu(question.selected)
+    lengths = timed_lengths(question.selected)
+    gpus = tuple(one for one in machines_of(question.selected.records, Limits(device="cuda")) if one is not None)
     label = limits.price_per_label if prices is None or limits.price_per_label is not None else prices.label
     money = None
     if prices is not None and label is not None:
@@ -85,8 +77,8 @@ def answer(question: Question, limits: Limits, *, prices: Prices | None = None) 
     return Answered(
         field=field,
         choice=choice,
-        what_ifs=tuple(what_ifs(field, choice, question.fields, lengths=lengths, gpu=gpu)),
-        gpu_timed=gpu,
+        what_ifs=tuple(what_ifs(field, choice, question.fields, lengths=lengths, gpu=bool(gpus))),
+        gpu_machines=gpus,
         several_machines=question.several_machines,
         totals={} if money is None else money,
         currency=None if money is None or prices is None else prices.currency,
@@ -146,11 +138,10 @@ def by_machine(title: str, selected: Selected, fields: Fields, limits: Limits) -
 
 
 def machines_of(records: Sequence[Record], limits: Limits) -> Sequence[str | None]:
-    """The machines whose single-stream latencies on the limits' device can count, or the one that the limits name."""
+    """The machines whose single-stream latencies can count under the limits, or the one that they name."""
     if limits.machine is not None:
         return [limits.machine]
-    probes = ((record, record.run.probe) for record in records)
-    return sorted({machine_of(r) for r, p in probes if isinstance(p, Latency) and p.scenario == "single" and p.device == limits.device})
+    return sorted({machine_of(record) for record in records if is_asked(record.run.probe, limits)})
 
 
 def question_of(dataset: Dataset) -> str:

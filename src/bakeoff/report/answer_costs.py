@@ -5,9 +5,7 @@ from dataclasses import dataclass
 
 from bakeoff.record import Record
 from bakeoff.report.choice import Contender, Field
-from bakeoff.report.costs import MILLION, Prices
-
-_HOUR_SECONDS = 3600
+from bakeoff.report.costs import Prices, fitting, million_predictions
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -17,7 +15,9 @@ class Total:
     labels: float
     training: float | None
     million_predictions: float | None
-    """One document after the other, at the throughput of the timed session."""
+    """One document after the other, at the throughput of the timed session; null where other processes disturbed it."""
+    lacks_teacher: bool = False
+    """Whether the training of the teacher of a student is left out, for nobody recorded it here."""
 
     @property
     def total(self) -> float | None:
@@ -33,18 +33,12 @@ def totals(field: Field, records: Mapping[str, Record], *, price_per_label: floa
 
 
 def _total(contender: Contender, field: Field, records: Mapping[str, Record], price_per_label: float, prices: Prices) -> Total:
-    fitted = next((records[run_id] for run_id in contender.run_ids if run_id in records), None)
+    fitted = [records[run_id] for run_id in contender.fitted_by if run_id in records]
     timed = records.get(contender.timed.run_id) if contender.timed is not None else None
-    speed = timed.latency.throughput_per_second if timed is not None and timed.latency is not None else None
-    training = None
-    if fitted is not None and contender.train_seconds is not None and contender.candidate.kind != "predictions":
-        hour = prices.hour(device=fitted.machine.device, threads=fitted.run.probe.threads)
-        training = contender.train_seconds / _HOUR_SECONDS * hour
-    predictions = None
-    if speed and contender.timed is not None:
-        predictions = MILLION / speed / _HOUR_SECONDS * prices.hour(device=contender.timed.device, threads=contender.timed.threads)
+    trained = fitting(fitted, records, prices) if fitted and contender.candidate.kind != "predictions" else None
     return Total(
         labels=price_per_label * field.n_labels if contender.reads_labels else 0.0,
-        training=training,
-        million_predictions=predictions,
+        training=None if trained is None else trained.money,
+        million_predictions=None if timed is None else million_predictions(timed, prices),
+        lacks_teacher=trained is not None and trained.lacks_teacher,
     )

@@ -59,6 +59,13 @@ def missed(miss: Miss) -> str:
     return f"{_noun(miss.limit)} may be {words.percent(miss.bound)}%, below {share(miss.wanted)}"
 
 
+def would_do(limit: str, bound: float) -> float:
+    """The limit that a bound meets as it is printed: latency and size rounded up, floors down."""
+    if limit in ("max_p95_ms", "max_size_mb"):
+        return float(rounded_up(bound).replace(",", ""))
+    return math.floor(1000 * bound + 1e-9) / 1000
+
+
 def loosened(limit: str, value: float, limits: Limits) -> str:
     """A limit that would do, beside what it is: `a latency limit of 18.9 ms instead of 10 ms`; rounded to the safe side."""
     if limit == "max_p95_ms":
@@ -67,7 +74,7 @@ def loosened(limit: str, value: float, limits: Limits) -> str:
         return f"a size limit of {rounded_up(value)} MB instead of {limits.max_size_mb:g} MB"
     now = limits.min_recall[limit.removeprefix("min_recall ")] if limit.startswith("min_recall ") else limits.min_accuracy
     assert now is not None
-    return f"a floor of {math.floor(1000 * value) / 10:.1f}% under {_noun(limit)} instead of {share(now)}"
+    return f"a floor of {100 * would_do(limit, value):.1f}% under {_noun(limit)} instead of {share(now)}"
 
 
 def share(value: float) -> str:

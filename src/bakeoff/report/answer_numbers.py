@@ -2,10 +2,10 @@
 
 from bakeoff.report import words
 from bakeoff.report.blocks import ABSENT
-from bakeoff.report.choice import Judged, Needed, Saving, Scale
+from bakeoff.report.choice import Contender, Judged, Needed, Saving, Scale
 from bakeoff.report.words import percent, three_digits
 
-SCALES: dict[Scale, str] = {"p50_ms": "median latency", "flops": "arithmetic", "bytes": "size"}
+SCALES: dict[Scale, str] = {"p50_ms": "median latency", "ratio": "median latency", "flops": "arithmetic", "bytes": "size"}
 
 
 def score(judged: Judged) -> str:
@@ -13,8 +13,14 @@ def score(judged: Judged) -> str:
     return f"{percent(judged.estimate.mean)}%"
 
 
+def seeds(contender: Contender) -> str:
+    """`5 seeds`, or `5 seeds on 2 draws of labels`."""
+    runs = words.count(min(len(answers.seeds) for answers in contender.folds), "seed")
+    return runs if not contender.repeats_draws else f"{runs} on {words.count(contender.seeds, 'draw')} of labels"
+
+
 def speed(judged: Judged) -> str | None:
-    """`18.8 ms at the 95th percentile (18.2 to 19.4)`; None where it was not timed."""
+    """`18.8 ms at the 95th percentile (18.2 to 19.4)`, and whether the session was disturbed; None where it was not timed."""
     timed = judged.contender.timed
     if timed is None:
         return None
@@ -24,7 +30,8 @@ def speed(judged: Judged) -> str | None:
     if value is None:
         return None
     spread = "" if timed.low_ms is None else f" ({three_digits(timed.low_ms)} to {three_digits(timed.high_ms)})"
-    return f"{three_digits(value)} ms {name}{spread}"
+    disturbed = ", in a session that other processes disturbed" if timed.contended else ""
+    return f"{three_digits(value)} ms {name}{spread}{disturbed}"
 
 
 def more_needed(needed: Needed | None) -> str | None:
@@ -35,6 +42,12 @@ def more_needed(needed: Needed | None) -> str | None:
     ways = [words.count(needed.more_units, f"more {units}")] if needed.more_units is not None else []
     ways += [words.count(needed.more_draws, "more draw")] if needed.more_draws is not None else []
     return " or ".join(ways) or None
+
+
+def folds_decide_nothing(judged: Judged) -> str | None:
+    """`with 5 folds only a larger pool decides`; None on one test set."""
+    folds = judged.loss.estimate.folds if judged.loss is not None else None
+    return None if folds is None else f"with {words.count(folds, 'fold')} only a larger pool decides"
 
 
 def open_because(judged: Judged) -> str:

@@ -37,9 +37,10 @@ def plain(answered: Answered | Unanswered, rerun: Rerun) -> dict[str, Any]:
         "limits": limits_given(choice.limits),
         "recommended": _name(choice.recommended),
         "reason": choice.reason,
-        "enough_seeds": answered.has_enough_seeds,
+        "enough_seeds": choice.has_enough_seeds,
         "reference": _name(choice.reference),
         "runner_up": _name(choice.runner_up),
+        "waiting": _name(choice.waiting),
         "nearest_misses": [each.contender.label for each in choice.nearest_misses],
         "candidates": [_candidate(each, answered, rerun) for each in in_order(answered)],
         "unscored": list(field.unscored),
@@ -79,6 +80,7 @@ def _candidate(judged: Judged, answered: Answered, rerun: Rerun) -> dict[str, An
         "command_to_measure": judged.feasibility.command,
         "loss_to_reference": None if loss is None else dataclasses.asdict(loss) | {"estimate": _estimate(loss.estimate)},
         "saving": None if saving is None else dataclasses.asdict(saving),
+        "gap_on_one_draw": None if judged.gap is None else _estimate(judged.gap),
         "needed": None if needed is None else dataclasses.asdict(needed),
         "cost": None if total is None else dataclasses.asdict(total) | {"total": total.total, "currency": answered.currency},
         "run_ids": list(contender.run_ids),
@@ -99,6 +101,7 @@ def _what_if(one: WhatIf) -> dict[str, Any]:
         "chosen": _name(one.chosen),
         "reason": one.reason,
         "changes": one.changes,
+        "enough_seeds": one.too_few_seeds is None,
     }
 
 

@@ -46,9 +46,7 @@ class Block:
     """Lines for a shell, printed together."""
 
 
-def grid(
-    name: str, columns: Sequence[tuple[str, Sequence[str]]], *, texts: Sequence[str], runs: Sequence[tuple[str, ...]] = ()
-) -> Grid:
+def grid(name: str, columns: Sequence[tuple[str, Sequence[str]]], *, texts: Sequence[str], runs: Sequence[tuple[str, ...]] = ()) -> Grid:
     """A Grid from columns of equal length, each a head and its cells; the heads in `texts` hold words, the others numbers.
 
     `runs` are the ids behind each row.

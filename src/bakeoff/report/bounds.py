@@ -22,7 +22,6 @@ from bakeoff.report.choice import Needed
 from bakeoff.report.stats import Estimate, Floats
 
 ALPHA = 0.05
-POWER = 0.8
 MOST_TIMES = 1000
 """A study this many times as large is the largest that is thought of."""
 
@@ -72,13 +71,15 @@ def bound(loss: Estimate, *, level: float, side: Side) -> float:
     return min(1.0, loss.mean + half) if side == "below" else max(-1.0, loss.mean - half)
 
 
-def needed(loss: Estimate, *, margin: float, level: float) -> Needed:
+def needed(loss: Estimate, *, margin: float, level: float) -> Needed | None:
     """How many more test rows (or groups) alone, or draws alone, take the bound past the margin if the mean stays.
 
     A / S shrinks with draws and B / n with rows. What of B comes from single draws shrinks with draws too, and what of A
     comes from single rows with rows, which is not counted on: the numbers are rather too large. Null is beyond MOST_TIMES
-    what there is.
+    what there is. None over folds, which there are no more of: with K of them only a larger pool decides.
     """
+    if loss.folds is not None:
+        return None
     gap = abs(loss.mean - margin)
     units, draws = _sizes(loss.units), _sizes(max(loss.seeds, 2))
     by_units = _enough(loss, draws=np.full_like(units, loss.seeds), units=units, gap=gap, level=level)
@@ -104,10 +105,3 @@ def _enough(loss: Estimate, *, draws: Floats, units: Floats, gap: float, level: 
     half = np.where(a + b > 0, stdtrit(np.where(a + b > 0, degrees, 1.0), 1 - level) * np.sqrt(a + b), 1 - level ** (1 / units))
     found = np.flatnonzero(half < gap)
     return int(found[0]) if found.size else None
-
-
-def smallest_detectable(loss: Estimate) -> float:
-    """The true difference that a two-sided test at 5% shows 4 times in 5 with this spread: (t(0.975) + t(0.8)) · SE."""
-    if loss.standard_error == 0 or loss.units < 2:
-        return float(1 - (ALPHA / 2) ** (1 / loss.units))
-    return float((stdtrit(loss.degrees, 1 - ALPHA / 2) + stdtrit(loss.degrees, POWER)) * loss.standard_error)

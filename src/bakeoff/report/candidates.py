@@ -46,7 +46,8 @@ def split_by_probe(runs: Iterable[Run]) -> tuple[list[Run], list[Run]]:
 
 def served_key(run: Run) -> str:
     """What has one latency: architecture (precision with it) and reading. Quality and latency join on it, within a dataset."""
-    return hash_identity([identity(run.model, part="architecture"), identity(run.longdoc)])
+    reading = {name: value for name, value in identity(run.longdoc).items() if name != "trained_windows"}  # no part of an answer
+    return hash_identity([identity(run.model, part="architecture"), reading])
 
 
 def can_be_timed(run: Run) -> bool:

@@ -8,13 +8,14 @@ from bakeoff.report.candidates import Candidate
 from bakeoff.report.limits import Limits as Limits
 from bakeoff.report.stats import Answers, Estimate, Metric
 from bakeoff.report.summary import Labels
+from bakeoff.report.timing import engine_name
 from bakeoff.spec import Dataset
 
 MEGABYTE = 1_000_000
 
 Verdict = Literal["best", "as_good", "worse", "undecided"]
 Status = Literal["feasible", "infeasible", "not_measured"]
-Scale = Literal["p50_ms", "flops", "bytes"]
+Scale = Literal["p50_ms", "ratio", "flops", "bytes"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,6 +36,8 @@ class Timed:
     """Other processes disturbed the session: no basis for a decision."""
     tokens: int | None
     """The fixed length that was timed, where `tokens_p95` asked for another than the dataset's; its median then stands for the p95."""
+    ratio_to_reference: float | None = None
+    """Its median over that of the session's reference: what compares sessions. Null at a fixed length, where no session has one."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,16 +88,35 @@ class Contender:
     """Mean over seeds."""
     pool_share: float = 0.0
     """Test rows over the rows that labels are drawn from; what the variance over folds is corrected with."""
+    unscored_engines: tuple[str, ...] = ()
+    """Engines that the candidate was timed with, that change answers, and whose own answers nobody scored at this budget."""
+    fitted_by: tuple[str, ...] = ()
+    """Quality Runs that trained its weights; those behind the answers, but for an engine with answers of its own."""
 
     @property
     def seeds(self) -> int:
-        """Seeds that were scored."""
-        return min(len(answers.seeds) for answers in self.folds)
+        """Draws of labels that were scored: several seeds on one draw say nothing of other labels."""
+        return min(answers.n_draws for answers in self.folds)
+
+    @property
+    def repeats_draws(self) -> bool:
+        """Whether several seeds stand on one draw of labels."""
+        return any(answers.n_draws < len(answers.seeds) for answers in self.folds)
+
+    @property
+    def alone(self) -> str:
+        """What there is one of where a verdict would take several: `one seed`, or `one draw` with several seeds on it."""
+        return "one seed" if min(len(answers.seeds) for answers in self.folds) < 2 else "one draw"
 
     @property
     def p50_ms(self) -> float | None:
         """The median latency, where one was measured that a decision can rest on."""
         return None if self.timed is None or self.timed.contended else self.timed.p50_ms
+
+    @property
+    def ratio_to_reference(self) -> float | None:
+        """The median latency over that of the reference in its session, where a decision can rest on it."""
+        return None if self.timed is None or self.timed.contended else self.timed.ratio_to_reference
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -156,7 +178,8 @@ class Saving:
     """What a contender takes less than the reference; negative where it takes more, null where one of the two is not known."""
 
     scale: Scale | None
-    """What the two were compared by: the median latency where both were timed, else floating-point operations, else size."""
+    """What the two were compared by: the median latency in one session at one length, else its ratio to the reference that
+    every session times, else floating-point operations, else size."""
     share: float | None
     """Contender over reference on that scale; below 1 is cheaper."""
     ms: float | None
@@ -186,7 +209,9 @@ class Judged:
     needed: Needed | None = None
     """Of an undecided one."""
     why_undecided: str | None = None
-    """Where it is not a matter of width: `one seed`, `no seed and test set in common`."""
+    """Where it is not a matter of width: `one seed`, `one draw`, `no seed and test set in common`."""
+    gap: Estimate | None = None
+    """Reference − contender where one seed or draw alone pairs: rows vary, draws do not. Null elsewhere."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -217,11 +242,26 @@ class Choice:
     """The feasible contender with the best mean."""
     runner_up: Judged | None
     """What the rule would choose without the recommended one."""
+    waiting: Judged | None
+    """The best of the rest where it has one seed or draw, so that the rule chooses no runner-up yet."""
     judged: tuple[Judged, ...]
     nearest_misses: tuple[Judged, ...]
     """Where none is feasible: up to three infeasible ones, the nearest first."""
     sureness: Sureness | None
     """Null where none is feasible."""
+
+    @property
+    def seeds(self) -> int | None:
+        """The fewest draws behind the recommended one, the best mean and what pairs them; null where neither reads labels."""
+        pair = [each for each in (self.recommended, self.reference) if each is not None and each.contender.reads_labels]
+        loss = self.recommended.loss if self.recommended is not None else None
+        shared = [loss.estimate.seeds] if pair and loss is not None else []
+        return min([each.contender.seeds for each in pair] + shared, default=None)
+
+    @property
+    def has_enough_seeds(self) -> bool:
+        """Whether a recommendation rests on as many draws as the house asks for; what reads no label needs none."""
+        return self.seeds is None or self.sureness is None or self.seeds >= self.sureness.advised_seeds
 
     def with_verdict(self, verdict: Verdict) -> tuple[Judged, ...]:
         """Those of one verdict, best score first."""
@@ -244,11 +284,15 @@ class Field:
     n_labels: int
     classes: tuple[str, ...]
     contenders: tuple[Contender, ...]
-    unscored: tuple[str, ...]
-    """Engines that change answers, were timed, and whose own answers nobody scored: no contenders."""
     machine: str | None
     """Where the latencies were measured; null without any."""
     run_ids: tuple[str, ...]
     """Every record that was read."""
     other_labels: tuple[Labels, ...]
     """Budgets that are recorded besides."""
+
+    @property
+    def unscored(self) -> tuple[str, ...]:
+        """Engines that change answers, were timed, and whose own answers nobody scored: no contenders."""
+        every = (f"{each.candidate.label} · {engine_name(engine)}" for each in self.contenders for engine in each.unscored_engines)
+        return tuple(dict.fromkeys(every))

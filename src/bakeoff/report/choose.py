@@ -10,10 +10,12 @@
    are a family of their own.
 5. Recommended is the cheapest that is cheaper than the reference and as good, else the reference.
 
-Cheaper is a lower median latency where contender and reference were both timed, else fewer floating-point operations,
-else fewer bytes, each as a share of the reference's, so that the cheapest of several is well defined.
+Cheaper is a lower median latency where contender and reference took turns in one session at one length, else a lower
+ratio to the model that every session times, else fewer floating-point operations, else fewer bytes, each as a share of
+the reference's, so that the cheapest of several is well defined.
 
-One seed says nothing of other draws of labels: it gives no verdict, and a reference with one seed no recommendation.
+One draw of labels, with one seed or several, says nothing of others: it gives no verdict, and a reference with one draw
+no recommendation.
 """
 
 from collections.abc import Sequence
@@ -28,7 +30,7 @@ from bakeoff.report.choice import Feasibility as Feasibility
 from bakeoff.report.choice import Needed as Needed
 from bakeoff.report.choice import Timed as Timed
 from bakeoff.report.feasible import feasibility
-from bakeoff.report.stats import Estimate, Metric
+from bakeoff.report.stats import Estimate, Metric, smallest_detectable
 from bakeoff.report.winner import winners
 
 MOST_MISSES = 3
@@ -50,7 +52,8 @@ def choose(field: Field, limits: Limits) -> Choice:
     by_key = {each.contender.key: each for each in ruling.judged}
     recommended = ruling.recommended
     others = [each for each in ruling.judged if recommended is not None and each is not recommended]
-    runner_up = rule(others, limits, metric=field.metric).recommended if others else None
+    second = rule(others, limits, metric=field.metric)
+    runner_up, best_of_others = second.recommended, second.judged[0] if second.judged else None
     infeasible = [each for each in judged if each.feasibility.status == "infeasible"]
     return Choice(
         limits=limits,
@@ -59,6 +62,7 @@ def choose(field: Field, limits: Limits) -> Choice:
         reason=ruling.reason,
         reference=ruling.judged[0] if ruling.judged else None,
         runner_up=by_key[runner_up.contender.key] if runner_up is not None else None,
+        waiting=by_key[best_of_others.contender.key] if runner_up is None and best_of_others is not None else None,
         judged=tuple(by_key.get(each.contender.key, each) for each in judged),
         nearest_misses=() if ruling.judged else tuple(sorted(infeasible, key=lambda each: each.feasibility.shortfall)[:MOST_MISSES]),
         sureness=_sureness(ruling.judged, field) if ruling.judged else None,
@@ -79,7 +83,8 @@ def rule(feasible: Sequence[Judged], limits: Limits, *, metric: Metric) -> Rulin
             done[each.contender.key] = replace(each, saving=savings[each.contender.key])
     judged = tuple(done[each.contender.key] for each in (reference, *others))
     if reference.contender.reads_labels and reference.contender.seeds < 2:
-        reason = f"{reference.contender.label}, the best by its mean, has one seed, which says nothing of other draws of labels: bake more"
+        best = reference.contender
+        reason = f"{best.label}, the best by its mean, has {best.alone}, which says nothing of other draws of labels: bake more"
         return Ruling(judged=judged, recommended=None, reason=reason)
     replacing = [each for each in judged if each.verdict == "as_good" and each.saving is not None and each.saving.is_cheaper]
     cheapest = min(replacing, key=lambda each: savings[each.contender.key].share or 0.0, default=judged[0])
@@ -89,7 +94,8 @@ def rule(feasible: Sequence[Judged], limits: Limits, *, metric: Metric) -> Rulin
 def saving(reference: Contender, contender: Contender) -> Saving:
     """What the contender takes less than the reference, on the first scale that is known of both."""
     scales: dict[Scale, tuple[float | None, float | None]] = {
-        "p50_ms": (reference.p50_ms, contender.p50_ms),
+        "p50_ms": (reference.p50_ms, contender.p50_ms) if _took_turns(reference.timed, contender.timed) else (None, None),
+        "ratio": (reference.ratio_to_reference, contender.ratio_to_reference),
         "flops": (reference.flops, contender.flops),
         "bytes": (reference.bytes, contender.bytes),
     }
@@ -103,6 +109,11 @@ def saving(reference: Contender, contender: Contender) -> Saving:
         ms=less.get("p50_ms"),
         megabytes=less["bytes"] / MEGABYTE if "bytes" in less else None,
     )
+
+
+def _took_turns(one: Timed | None, other: Timed | None) -> bool:
+    """Whether two times stand in one session and are of documents alike."""
+    return one is not None and other is not None and (one.session_id, one.tokens) == (other.session_id, other.tokens)
 
 
 def _scored(contender: Contender, limits: Limits, field: Field) -> Judged:
@@ -121,7 +132,7 @@ def _judge_family(reference: Judged, family: Sequence[Judged], losses: dict[str,
         if loss is None:
             judged.append(replace(each, verdict="undecided", why_undecided="no seed and test set in common"))
         elif learns and loss.seeds < 2:
-            judged.append(replace(each, verdict="undecided", why_undecided="one seed"))
+            judged.append(replace(each, verdict="undecided", why_undecided=_alone(reference.contender, each.contender), gap=loss))
         else:
             tested.append((each, loss))
     margin = limits.margin
@@ -146,9 +157,16 @@ def _judge_family(reference: Judged, family: Sequence[Judged], losses: dict[str,
     return judged
 
 
+def _alone(reference: Contender, contender: Contender) -> str:
+    """What they have one of in common."""
+    pair = [each for each in (reference, contender) if each.reads_labels]
+    shared = set.intersection(*(set(each.folds[0].seeds) for each in pair))
+    return "one seed" if len(shared) < 2 else "one draw"
+
+
 def _sureness(judged: Sequence[Judged], field: Field) -> Sureness:
     found = winners([each.contender for each in judged], field.metric)
-    pairs_seen = [bounds.smallest_detectable(each.loss.estimate) for each in judged if each.loss is not None]
+    pairs_seen = [smallest_detectable(each.loss.estimate) for each in judged if each.loss is not None]
     return Sureness(
         wins=found.wins,
         corrected=found.corrected,

@@ -67,14 +67,14 @@ def _equivalence(
 
 
 def shown_in_figure(section: Section) -> Equivalence | None:
-    """Of the next best candidate, at the largest budget of the best whose equivalent lies within what was measured, else at the smallest."""
+    """Of the next best: at the largest budget of the best whose equivalent lies within what was measured, else at the smallest."""
     found = equivalences(section)
     if not found:
         return None
     own = [one for one in found if one.candidate.key == found[0].candidate.key and one.table.n_labels]
     within = [one for one in own if one.needed.middle.side == "exactly"]
     beyond = [one for one in own if one.needed.middle.side == "more_than" and one.needed.middle.n > one.table.n_labels]
-    return (within[-1:] or beyond[:1] or [None])[0]
+    return within[-1] if within else beyond[0] if beyond else None
 
 
 def equivalent_blocks(sections: Sequence[Section]) -> list[Block]:
@@ -124,17 +124,17 @@ def _notes(section: Section, needed: Sequence[LabelEquivalent]) -> tuple[str, ..
     fewest = min(needed, key=lambda one: len(one.by_draw))
     draws = len(fewest.by_draw)
     how = (
-        f"How many labels score as much {words.METRIC_NAMES[section.metric]} as the model that is best at the largest budget, draw by draw: "
-        "a non-decreasing fit over the budgets, straight on the logarithm of labels, and nothing beyond what was measured (>, ≤)."
+        f"How many labels score as much {words.METRIC_NAMES[section.metric]} as the model that is best at the largest budget, draw by "
+        "draw: a non-decreasing fit over the budgets, straight on the logarithm of labels, and nothing beyond what was measured (>, ≤)."
     )
     if draws == 1:
-        return (how, "One draw has no interval.")
+        return (how, "With one draw in common there is no interval.")
     return (
         how,
         f"The median over draws, and in brackets an interval for it that counts draws only: with the fewest, {draws}, it runs from the "
         f"lowest to the highest and would hold the median of all draws {words.percent(fewest.coverage)}% of the time."
         if draws < 9
-        else f"The median over draws, and in brackets its interval by order statistics ({words.percent(fewest.coverage)}%), over draws only.",
+        else f"The median over draws, and in brackets its interval by order statistics ({words.percent(fewest.coverage)}%): draws only.",
     )
 
 

@@ -3,13 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-import numpy as np
-from numpy.typing import NDArray
-
 from bakeoff.errors import DataError
-from bakeoff.report import pairs
+from bakeoff.report import pairs, words
 from bakeoff.report.choice import MEGABYTE, Contender, Feasibility, Limits, Miss
-from bakeoff.report.stats import Answers, Estimate
+from bakeoff.report.stats import Estimate
+from bakeoff.report.timing import engine_name
 
 
 def feasibility(contender: Contender, limits: Limits, *, accuracy: Estimate, classes: Sequence[str]) -> Feasibility:
@@ -37,7 +35,8 @@ def feasibility(contender: Contender, limits: Limits, *, accuracy: Estimate, cla
         elif found.low < least:
             misses.append(Miss(limit=f"min_recall {name}", wanted=least, bound=found.low, value=found.mean))
     if lacking is not None:
-        command = contender.timing_command if limits.max_p95_ms is not None else None
+        asks = limits.max_p95_ms is not None or limits.engine is not None
+        command = contender.timing_command if asks else None
         return Feasibility(status="not_measured", misses=tuple(misses), lacking=lacking, command=command)
     return Feasibility(status="infeasible" if misses else "feasible", misses=tuple(misses))
 
@@ -49,30 +48,33 @@ def recall(contender: Contender, name: str, *, classes: Sequence[str]) -> Estima
     """
     if name not in classes:
         raise DataError(f"min_recall names class {name}, but the classes are {', '.join(classes)}")
-    own = [_rows(answers, answers.labels == classes.index(name)) for answers in contender.folds if classes.index(name) in answers.labels]
+    index = classes.index(name)
+    own = [answers.where(answers.labels == index) for answers in contender.folds if index in answers.labels]
     return pairs.score(replace(contender, folds=tuple(own)), "accuracy") if own else None
 
 
 def _lacking(contender: Contender, limits: Limits) -> str | None:
     """What is missing to hold the limits against it; null where nothing is."""
     timed = contender.timed
+    if limits.engine is not None and limits.engine != (contender.engine or "eager"):
+        if limits.engine in contender.unscored_engines:
+            return f"its answers with engine {engine_name(limits.engine)} were not scored at this budget"
+        return _not_timed(limits)
     if limits.max_size_mb is not None and contender.bytes is None:
         return "its size is not known"
     if limits.max_p95_ms is None:
         return None
     if timed is None:
-        return "no latency record"
+        return _not_timed(limits)
     if timed.contended:
         return "other processes disturbed its latency session"
     return "too few samples for a p95" if timed.high_ms is None or timed.p95_ms is None else None
 
 
-def _rows(answers: Answers, kept: NDArray[np.bool_]) -> Answers:
-    groups = None if answers.groups is None else np.unique(answers.groups[kept], return_inverse=True)[1].astype(np.int64)
-    return Answers(
-        row_ids=answers.row_ids[kept],
-        labels=answers.labels[kept],
-        predicted=answers.predicted[:, kept],
-        seeds=answers.seeds,
-        groups=groups,
-    )
+def _not_timed(limits: Limits) -> str:
+    """`not timed on a GPU with engine onnx`, or `no latency record` where the limits ask for nothing in particular."""
+    how = ["on a GPU"] if limits.device == "cuda" else []
+    how += [f"with {words.count(limits.threads, 'thread')}"] if limits.threads is not None else []
+    how += [f"with engine {engine_name(limits.engine)}"] if limits.engine is not None else []
+    how += [f"at {limits.tokens_p95:,} tokens or more"] if limits.tokens_p95 is not None else []
+    return f"not timed {' '.join(how)}" if how else "no latency record"

@@ -5,7 +5,7 @@ quality Runs, others on their own; a candidate that nobody timed competes too, w
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import Any
 
@@ -21,6 +21,9 @@ from bakeoff.report.timed import pick, timing_line, within
 from bakeoff.report.timing import Timing, engine_name, machine_of
 from bakeoff.spec import Latency, Quality, Run, hash_identity, identity
 from bakeoff.store import Store
+
+EXPORTED = ("onnx", "onnx_int8")
+"""Engines that ship a file of their own."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,11 +54,9 @@ def field_of(
     asked = [run for run in planned if isinstance(run.probe, Quality) and (run.budget.labels == labels or not reads_labels(run))]
     known = candidates([*(record.run for record in (*here, *timed)), *failed, *asked])
     usable = within(timed, limits)
-    contenders, unscored = list[Contender](), list[str]()
+    contenders = list[Contender]()
     for entry in _entries(here, usable, failed=failed, planned=asked, known=known):
-        found, without = _contenders(entry, store, limits, command=(commands or {}).get(entry.candidate.key))
-        contenders += found
-        unscored += without
+        contenders += _contenders(entry, store, limits, command=(commands or {}).get(entry.candidate.key))
     some = next(record for record in here if "test" in record.quality)
     metric, reason = (limits.metric, "as asked") if limits.metric is not None else metric_of(some.run.dataset, scored)
     return Field(
@@ -67,7 +68,6 @@ def field_of(
         n_labels=max(record.data.n_fit + record.data.n_val for record in here),
         classes=some.data.classes,
         contenders=tuple(contenders),
-        unscored=tuple(unscored),
         machine=machine_of(usable[0]) if usable else None,
         run_ids=tuple(record.run_id for record in (*here, *timed)),
         other_labels=selected.other_labels,
@@ -116,36 +116,34 @@ def _entries(
     return entries
 
 
-def _contenders(entry: _Entry, store: Store, limits: Limits, *, command: str | None) -> tuple[list[Contender], list[str]]:
-    """A candidate as each engine serves it that has answers, and the labels of engines whose own answers nobody scored."""
+def _contenders(entry: _Entry, store: Store, limits: Limits, *, command: str | None) -> list[Contender]:
+    """A candidate as each engine serves it that has answers; without any of these, untimed."""
     by_engine: dict[str, list[Timing]] = {}
     for timing in entry.timings:
         by_engine.setdefault(timing.probe.engine, []).append(timing)
-    alike = {engine: own for engine, own in by_engine.items() if not any(timing.changes_answers for timing in own)}
     line = timing_line(entry.candidate.run, limits, known=command)
-    found, unscored = list[Contender](), list[str]()
-    folds = _folds(store, entry.records)
-    for engine, own in alike.items():
-        found.append(_contender(entry, entry.records, folds, engine=engine, timed=pick(own, limits), line=line))
-    if not alike:
-        found.append(_contender(entry, entry.records, folds, engine=None, timed=None, line=line))
-    for engine, own in by_engine.items():
-        if engine not in alike:
-            records = _own_answers(entry, own, store)
-            if records:
-                timed = pick(own, limits)
-                found.append(_contender(entry, records, _folds(store, records), engine=engine, timed=timed, line=line))
-            else:
-                unscored.append(own[0].label)
-    return found, unscored
+    own_answers = {engine: _own_answers(entry, own) for engine, own in by_engine.items() if _changes_answers(entry, own)}
+    unscored = tuple(engine for engine, records in own_answers.items() if not records)
+    folds, found = _folds(store, entry.records), list[Contender]()
+    alike: list[str | None] = [engine for engine in by_engine if engine not in own_answers]
+    for engine in alike or [None]:
+        timed = None if engine is None else pick(by_engine[engine], limits)
+        found.append(_contender(entry, entry.records, folds, engine=engine, timed=timed, line=line))
+    for engine, records in own_answers.items():
+        if records:
+            timed = pick(by_engine[engine], limits)
+            found.append(_contender(entry, records, _folds(store, records), engine=engine, timed=timed, line=line))
+    return [replace(each, unscored_engines=unscored) for each in found]
 
 
 def _contender(
     entry: _Entry, records: Sequence[Record], folds: tuple[Answers, ...], *, engine: str | None, timed: Timed | None, line: str | None
 ) -> Contender:
-    """`records` are those of the answers: quality Runs, or latency Runs of an engine that changes answers."""
+    """`records` are those of the answers: quality Runs, or also latency Runs where an engine changes answers."""
     timings = [timing for timing in entry.timings if timing.probe.engine == engine]
-    size = (timings[0].record if timings and timings[0].record.size is not None else records[0]).size
+    size = records[0].size
+    if engine in EXPORTED:  # what is shipped is another file, and grows with the words of its labels
+        size = next((t.record.size for t in timings if _is_trained_here(entry, t) and t.record.size is not None), None)
     flops = timings[0].facts.cost.flops if timings else None
     candidate, is_own = entry.candidate, records is not entry.records
     n_pool = records[0].data.n_pool
@@ -166,6 +164,7 @@ def _contender(
         timing_command=line,
         train_seconds=fmean(record.training.seconds for record in entry.records),
         pool_share=fmean(record.data.n_test for record in records) / n_pool if n_pool else 0.0,
+        fitted_by=tuple(record.run_id for record in entry.records),
     )
 
 
@@ -177,11 +176,45 @@ def _folds(store: Store, records: Sequence[Record]) -> tuple[Answers, ...]:
     return tuple(read_answers(store, by_fold[fold]) for fold in sorted(by_fold))
 
 
-def _own_answers(entry: _Entry, timings: Sequence[Timing], store: Store) -> list[Record]:
-    """Latency records with the answers of an engine on the weights of this candidate's own Runs, one a seed."""
-    asked = _learned(entry.candidate.run), entry.records[0].run.budget.labels
-    alike = [t.record for t in timings if (_learned(t.record.run), t.record.run.budget.labels) == asked and "test" in t.record.quality]
-    return _once_a_seed(alike)
+def _changes_answers(entry: _Entry, timings: Sequence[Timing]) -> bool:
+    """Whether an engine's answers are its own, by its timings on other weights than those of another budget or recipe, if there are any."""
+    own = [timing for timing in timings if timing.probe.weights == "untrained" or _is_trained_here(entry, timing)]
+    return any(timing.changes_answers for timing in own or timings)
+
+
+def _own_answers(entry: _Entry, timings: Sequence[Timing]) -> list[Record]:
+    """The record of an engine's answers for each seed of this candidate: its own, or the quality Run's where it changes no label."""
+    own: dict[tuple[int | None, int, int], Timing] = {}
+    for timing in sorted(timings, key=_most_telling_first):
+        if _is_trained_here(entry, timing):
+            own.setdefault(_place(timing.record), timing)
+    found = []
+    for record in entry.records:
+        seen = own.get(_place(record))
+        agreement = None if seen is None else seen.facts.agreement
+        if seen is not None and "test" in seen.record.quality:
+            found.append(seen.record)
+        elif agreement is not None and agreement.changed_labels == 0:
+            found.append(record)
+    return found
+
+
+def _most_telling_first(timing: Timing) -> tuple[bool, int, str]:
+    """Scored answers, then what changed the most labels, so that no other timing of a seed hides a change."""
+    agreement = timing.facts.agreement
+    return "test" not in timing.record.quality, 0 if agreement is None else -agreement.changed_labels, timing.record.run_id
+
+
+def _is_trained_here(entry: _Entry, timing: Timing) -> bool:
+    """Whether weights of this candidate at this budget were timed."""
+    run, own = timing.record.run, entry.records[0].run
+    is_same = _learned(run) == _learned(entry.candidate.run) and run.budget.labels == own.budget.labels
+    return timing.probe.weights == "trained" and is_same
+
+
+def _place(record: Record) -> tuple[int | None, int, int]:
+    """Fold, draw and seed."""
+    return record.run.dataset.fold, record.run.budget.draw, record.run.seed
 
 
 def _learned(run: Run) -> str:
@@ -192,7 +225,7 @@ def _once_a_seed(records: Sequence[Record]) -> list[Record]:
     """One record a fold, draw and seed: the first; and one a fold for models that no seed changes, by order of seeds."""
     found: dict[tuple[int | None, int, int], Record] = {}
     for record in sorted(records, key=lambda r: (r.run.dataset.fold or 0, r.run.budget.draw, r.run.seed, r.run_id)):
-        found.setdefault((record.run.dataset.fold, record.run.budget.draw, record.run.seed), record)
+        found.setdefault(_place(record), record)
     return list(found.values())
 
 

@@ -93,9 +93,7 @@ def look_of(place: int) -> Look:
     return {"color": COLOURS[place % len(COLOURS)], "marker": MARKERS[(place + place // len(MARKERS)) % len(MARKERS)]}
 
 
-def curves(
-    lines: Sequence[Line], baseline: Baseline, *, ticks: dict[int, str], axis: str, salt: str, span: Span | None = None
-) -> str:
+def curves(lines: Sequence[Line], baseline: Baseline, *, ticks: dict[int, str], axis: str, salt: str, span: Span | None = None) -> str:
     """The metric against the number of labels (log scale), a line a candidate with 95% bars; `ticks` names the budgets."""
     with style(salt):
         figure, axes = canvas(height_inches=4.3, axis=axis, left=0.065, right=0.74)
@@ -165,7 +163,8 @@ def inline(svg: str, *, name: str) -> str:
     width = float(re.search(r'viewBox="0 0 ([0-9.]+)', svg)[1])  # type: ignore[index]
     svg = re.sub(r'^<svg([^>]*?) height="[^"]*"', r"<svg\1", svg)
     svg = re.sub(r'^<svg([^>]*?) width="[^"]*"', r"<svg\1", svg)
-    svg = re.sub(r"^<svg", f'<svg role="img" aria-label="{html.escape(name)}" style="max-width: {width / 12:.1f}rem"', svg)
+    said = f'<svg role="img" aria-label="{html.escape(visible(name))}" style="max-width: {width / 12:.1f}rem"'
+    svg = said + svg.removeprefix("<svg")
     for colour, variable in ((INK, "ink"), (FAINT, "faint"), (GRID, "line"), (PAPER, "paper")):
         svg = svg.replace(colour, f"var(--{variable})")
     for place, colour in enumerate(COLOURS):

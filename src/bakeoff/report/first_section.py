@@ -51,7 +51,7 @@ def first_section(
     asked = questions(records, store, limits, failures=failures, planned=runs, commands=commands, titles=titles, known=known)
     answered = [answer_or_why(question, limits, prices=prices) for question in asked]
     chosen = [one for one in answered if isinstance(one, Answered)]
-    blocks = [_verdicts(chosen, limits), _thumbs(sections, asked)] if chosen else []
+    blocks = [_verdicts(chosen, limits), _thumbs(sections, asked, store)] if chosen else []
     return FirstSection(said=tuple(map(say, answered)), blocks=tuple(blocks))
 
 
@@ -68,8 +68,8 @@ def _verdicts(answered: Sequence[Answered], limits: Limits) -> Block:
     )
 
 
-def _thumbs(sections: Sequence[Section], asked: Sequence[Question]) -> Block:
-    found = thumbs(sections, asked)
+def _thumbs(sections: Sequence[Section], asked: Sequence[Question], store: Store) -> Block:
+    found = thumbs(sections, asked, store)
     several = len({one.dataset for one in found if one.dataset}) > 1
     columns: list[tuple[str, Sequence[str]]] = [
         ("often advised", [one.rule for one in found]),

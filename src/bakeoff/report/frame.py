@@ -215,8 +215,9 @@ def _csv_cell(value: Any) -> str:
     # Spreadsheets run a cell that starts like this; names and messages may come from strangers.
     if not isinstance(value, str):
         return str(value)
-    risky = value.lstrip(" ").startswith(("=", "+", "-", "@", "\t", "\r", "\n", *"＝＋－＠"))  # the wide forms too  # noqa: RUF001
-    return ("'" if risky else "") + visible(value)
+    risky = value.lstrip(" ").startswith(("=", "+", "-", "@", "\t", "\r", "\n", *"＝＋－＠"))  # the wide forms too
+    # The writer leaves a lone carriage return unquoted, and readers take it for the end of a row.
+    return ("'" if risky else "") + visible(value).replace("\r\n", "\n").replace("\r", "\n")
 
 
 def _table(rows: Sequence[Row]) -> str:

@@ -29,8 +29,8 @@ def refuse_dirty(found: Sequence[Record]) -> None:
     dirty = [record for record in found if record.provenance.dirty]
     if dirty:
         raise DataError(
-            f"{len(dirty)} of {words.count(len(found), 'record')} come from code with uncommitted changes (the first is {dirty[0].run_id}): "
-            "commit and bake them again with --rebake all, or add --allow-dirty, and the page says so"
+            f"{len(dirty)} of {words.count(len(found), 'record')} come from code with uncommitted changes "
+            f"(the first is {dirty[0].run_id}): commit and bake them again with --rebake all, or add --allow-dirty, which is said then"
         )
 
 

@@ -109,7 +109,8 @@ def cost_blocks(sessions: Sequence[Session], sections: Sequence[Section], prices
 
 def places_of(sections: Sequence[Section], sessions: Sequence[Session]) -> dict[str, int]:
     """Colours of the quality figures for what was scored; then the rest, in the order of the sessions."""
-    quality = (candidate for section in sections for candidate in section.candidates.values() if candidate.kind != "majority")
+    every = {candidate.key: candidate for section in sections for candidate in section.candidates.values()}
+    quality = [candidate for candidate in every.values() if candidate.kind != "majority"]
     seen: dict[str, int] = {}
     places: dict[str, int] = {}
     for candidate in quality:
@@ -145,7 +146,8 @@ def _front(joined: Joined, places: Places) -> Figure | None:
     caption = (
         f"{joined.title}: {metric} at {words.budget(table)} against the {name} of latency; nothing measured beats the dashed steps on both."
     )
-    return Figure(file=f"front-{_slug(joined.title)}.svg", caption=caption, svg=svg)
+    runs = tuple(dict.fromkeys(row.timing.record.run_id for row in shown if row.timing is not None))
+    return Figure(file=f"front-{_slug(joined.title)}.svg", caption=caption, svg=svg, runs=runs)
 
 
 def _spot(row: Served, labels: int | str, percentile: str, places: Places, shown: Sequence[Served]) -> Spot:
@@ -195,6 +197,7 @@ def _percentiles(session: Session, places: Places) -> Figure | None:
         file=f"percentiles-{session.slug}.svg",
         caption=f"{session.title}: percentiles over documents, eager unless an engine is named.",
         svg=svg,
+        runs=tuple(timing.record.run_id for timing in session.timings),
     )
 
 
@@ -218,6 +221,7 @@ def _scaling(session: Session, places: Places) -> Figure:
         file=f"length-{session.slug}.svg",
         caption=f"{session.title}: median latency by length; dashed, the fitted power laws carried on to short documents.",
         svg=svg,
+        runs=tuple(timing.record.run_id for timing in session.grids),
     )
 
 

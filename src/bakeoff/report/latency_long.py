@@ -15,11 +15,10 @@ LINEAR_UP_TO = 1.1
 FROM_TOKENS = (512, 4096)
 """Where a fit begins: at the whole long grid, and at the lengths at which what a call costs whatever its length is small."""
 HOW = (
-    "Documents of fixed length, made of words of the dataset, one a call, from raw text to label; weights are untrained where the latency "
-    "table says so, which changes no time. Each model is warmed up at its shortest length; then lengths take turns in random order, a turn "
-    "being an untimed call and timed ones, at least {least} timed calls a length. Tokens processed are those that pass through the model, "
-    "with what windows share counted each time. Memory is the largest resident size of a process with this model alone, its code and "
-    "weights included, during one more call (on a GPU, what it holds there).",
+    "Documents of fixed length, made of words of the dataset, one a call, from raw text to label. Each model is warmed up at its shortest "
+    "length; then lengths take turns in random order, a turn being an untimed call and timed ones, at least {least} timed calls a length. "
+    "Tokens processed are those that pass through the model, with what windows share counted each time. Memory is the largest resident "
+    "size of a process with this model alone, its code and weights included, during one more call (on a GPU, what it holds there).",
 )
 EXPLAINED = (
     "The exponent is that of seconds = a · tokens^b, by least squares on logarithms, over the lengths from 512 tokens, and beside it from "
@@ -63,15 +62,14 @@ def blocks(session: Session, places: Mapping[str, int]) -> list[Block]:
     if not found:
         return []
     least = min(point.n_samples for growth in found for point in growth.timing.facts.grid if point.p50_ms is not None)
-    seconds = _figure(session, found, places, "Median seconds a document", _seconds)
-    memory = _figure(session, found, places, "Peak memory of the process, MB", lambda point: point.peak_memory_mb)
+    drawn = [_figure(session, found, places, cost) for cost in _COSTS]
     return [
         Block(
             heading=f"Cost against length: {session.title}{' (contended)' if session.contended else ''}",
             level=3,
             paragraphs=(f"Machine: {session.machine}.", *(text.format(least=least) for text in HOW)),
             warnings=() if session.timings or session.grids else tuple(latency_view.alarms(session)),
-            figures=tuple(figure for figure in (seconds, memory) if figure is not None),
+            figures=tuple(figure for figure in drawn if figure is not None),
             grids=(growth_grid(session, found), cost_grid(session, found)),
             notes=(EXPLAINED.format(most=LINEAR_UP_TO), *latency_view.untimed_lengths(session.long_grids)),
         )
@@ -83,13 +81,14 @@ def growth_grid(session: Session, found: Sequence[Growth]) -> Grid:
     timings = [growth.timing for growth in found]
     columns = [
         *latency_view.identity_columns(timings),
+        ("weights", [timing.weights for timing in timings]),
         ("exponent from 512", [_exponent(growth.whole) for growth in found]),
         ("exponent from 4,096", [_exponent(growth.long) for growth in found]),
         ("up to tokens", [f"{_known(timing, _seconds)[-1][0]:,}" for timing in timings]),
         ("growth", [growth.word for growth in found]),
         ("MB more a 1,000 tokens", [_memory_slope(timing) for timing in timings]),
     ]
-    texts = ("model", "reading", "precision", "engine", "growth")
+    texts = ("model", "reading", "precision", "engine", "weights", "growth")
     return grid(f"Growth with length, {session.title}", columns, texts=texts, runs=_runs(timings))
 
 
@@ -110,32 +109,26 @@ def cost_grid(session: Session, found: Sequence[Growth]) -> Grid:
     return grid(f"Cost by length, {session.title}", columns, texts=texts, runs=_runs(timings))
 
 
-def _figure(
-    session: Session, found: Sequence[Growth], places: Mapping[str, int], axis: str, value: Callable[[GridPoint], float | None]
-) -> Figure | None:
-    """One cost by length; time has its fitted laws beside it, from 512 tokens up."""
+def _figure(session: Session, found: Sequence[Growth], places: Mapping[str, int], cost: "_Cost") -> Figure | None:
     lines = []
-    is_time = value is _seconds
     for growth in found:
-        points = _known(growth.timing, value)
+        points, law = _known(growth.timing, cost.value), growth.whole if cost.fitted else None
         if points:
-            law = growth.whole if is_time else None
             lines.append(
                 Scaling(
                     label=growth.timing.label + ("" if law is None else f", exponent {law.exponent:.2f}"),
                     look=look_of(places[growth.timing.candidate.key]),
                     tokens=tuple(float(tokens) for tokens, _ in points),
-                    values=tuple(found for _, found in points),
+                    values=tuple(value for _, value in points),
                     fit=() if law is None else tuple((tokens, law.ms(tokens)) for tokens in (law.first_tokens, law.last_tokens)),
                 )
             )
     if not lines:
         return None
-    name = f"{'long-seconds' if is_time else 'long-memory'}-{session.slug}"
-    what = "median time by length; dashed, the fitted power laws" if is_time else "peak memory of a process with the model alone, by length"
-    svg = latency_figures.scaling(lines, axis=f"{axis} (log scale)", salt=name)
+    name = f"{cost.file}-{session.slug}"
+    svg = latency_figures.scaling(lines, axis=f"{cost.axis} (log scale)", salt=name)
     runs = tuple(growth.timing.record.run_id for growth in found)
-    return Figure(file=f"{name}.svg", caption=f"{session.title}: {what}.", svg=svg, runs=runs)
+    return Figure(file=f"{name}.svg", caption=f"{session.title}: {cost.caption}.", svg=svg, runs=runs)
 
 
 def _known(timing: Timing, value: Callable[[GridPoint], float | None]) -> list[tuple[int, float]]:
@@ -146,6 +139,35 @@ def _known(timing: Timing, value: Callable[[GridPoint], float | None]) -> list[t
 
 def _seconds(point: GridPoint) -> float | None:
     return None if point.p50_ms is None else point.p50_ms / 1000
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Cost:
+    """What a figure shows by length."""
+
+    file: str
+    axis: str
+    caption: str
+    value: Callable[[GridPoint], float | None]
+    fitted: bool
+
+
+_COSTS = (
+    _Cost(
+        file="long-seconds",
+        axis="Median seconds a document",
+        caption="median time by length; dashed, the fitted power laws",
+        value=_seconds,
+        fitted=True,
+    ),
+    _Cost(
+        file="long-memory",
+        axis="Peak memory of the process, MB",
+        caption="peak memory of a process with the model alone, by length",
+        value=lambda point: point.peak_memory_mb,
+        fitted=False,
+    ),
+)
 
 
 def _seconds_cell(point: GridPoint) -> str:

@@ -47,7 +47,7 @@ def session_grid(session: Session) -> Grid:
         ("median tokens", _each(timings, lambda t: _whole(t.facts.tokens.get("p50")))),
         ("samples", [f"{timing.facts.n_samples:,}" for timing in timings]),
     ]
-    return grid(session.title, columns, texts=("model", "reading", "precision", "engine", "weights"))
+    return grid(session.title, columns, texts=("model", "reading", "precision", "engine", "weights"), runs=runs_of(timings))
 
 
 def identity_columns(timings: Sequence[Timing]) -> list[tuple[str, list[str]]]:
@@ -58,6 +58,11 @@ def identity_columns(timings: Sequence[Timing]) -> list[tuple[str, list[str]]]:
         ("precision", [precision_of(timing.record.run) for timing in timings]),
         ("engine", [engine_name(timing.probe.engine) for timing in timings]),
     ]
+
+
+def runs_of(timings: Sequence[Timing]) -> list[tuple[str, ...]]:
+    """The Run behind each timing."""
+    return [(timing.record.run_id,) for timing in timings]
 
 
 def percentile(timing: Timing, name: str) -> str:
@@ -132,7 +137,7 @@ def scaling_grid(session: Session) -> Grid:
             [ABSENT if one is None else f"{one.lengths} lengths from {one.first_tokens:,.0f} to {one.last_tokens:,.0f}" for one in fits],
         ),
     ]
-    return grid(f"Latency by length, {session.title}", columns, texts=("model", "reading", "precision", "engine"))
+    return grid(f"Latency by length, {session.title}", columns, texts=("model", "reading", "precision", "engine"), runs=runs_of(timings))
 
 
 def scaling_notes(session: Session) -> list[str]:

@@ -32,33 +32,64 @@ class Selected:
     """Parsed `failure.json` of Runs without a record, at the chosen budget."""
     other_labels: tuple[Labels, ...]
     """Budgets that are recorded besides the chosen one."""
+    left_out: int = 0
+    """Records that this version does not read, such as those of another recipe; those of another schema are counted when seen."""
 
 
-def select(store: Store, limits: Limits, *, wanted: Mapping[str, str]) -> Selected:
+@dataclass(frozen=True, kw_only=True)
+class Seen:
+    """A look at every record and failure of a store, for several selections."""
+
+    records: "tuple[_Glance, ...]"
+    failures: tuple[Plain, ...]
+    of_other_versions: int
+    """Records of another schema version."""
+
+    def datasets(self, wanted: Mapping[str, str]) -> list[str]:
+        """Names of the datasets that have a record of quality under these filters."""
+        return sorted({glance.dataset for glance in self.records if glance.is_quality and _fits(glance, wanted)})
+
+
+def look(store: Store) -> Seen:
+    """Parses everything once."""
+    glances, others = list[_Glance](), 0
+    for plain in _parse(store, RECORD):
+        if plain.get("schema_version") == SCHEMA_VERSION:
+            glances.append(_glance(plain))
+        else:
+            others += 1
+    return Seen(records=tuple(glances), failures=tuple(_parse(store, FAILURE)), of_other_versions=others)
+
+
+def select(store: Store, limits: Limits, *, wanted: Mapping[str, str], seen: Seen | None = None) -> Selected:
     """The records that a choice at `limits.labels` (null: the largest recorded) needs, of one dataset.
 
     `wanted` are equality filters on the columns of `bakeoff records`; one on a column that says nothing of a record, such
     as the seed of an untrained latency Run, leaves it in. Raises ConfigError for a column that does not exist, and
-    DataError where nothing, another budget or more than one dataset is left.
+    DataError where nothing, another budget or more than one dataset is left. With `seen` the store is not parsed again.
     """
     frame.filter_rows([], wanted)
-    seen = [glance for plain in _parse(store, RECORD) if _fits(glance := _glance(plain), wanted)]
-    scored = [glance for glance in seen if glance.is_quality]
+    seen = seen or look(store)
+    fitting = [glance for glance in seen.records if _fits(glance, wanted)]
+    asked = [glance for glance in fitting if glance.is_quality]
+    scored = [glance for glance in asked if glance.is_scored]
     recorded = {glance.labels for glance in scored if glance.reads_labels} or {glance.labels for glance in scored}
     labels = labels_of(recorded, limits.labels)
-    kept = [glance for glance in scored if glance.is_at(labels)]
-    fingerprint = one_dataset((glance.dataset, glance.fingerprint) for glance in kept)
-    timed = [glance for glance in seen if glance.is_timed and glance.fingerprint == fingerprint]
-    records = [store.load(glance.run_id) for glance in (*kept, *timed)]
+    fingerprint = one_dataset((glance.dataset, glance.fingerprint) for glance in scored if glance.is_at(labels))
+    kept = [glance for glance in asked if glance.is_at(labels) and glance.fingerprint == fingerprint]
+    timed = [glance for glance in fitting if glance.is_timed and glance.fingerprint == fingerprint]
+    loaded = [store.load(glance.run_id) for glance in (*kept, *timed)]
+    records = [record for record in loaded if record is not None]
     failures = []
-    for plain in _parse(store, FAILURE):
+    for plain in seen.failures:
         failed = _glance(plain)
         if _fits(failed, wanted) and failed.is_quality and failed.is_at(labels) and failed.fingerprint == fingerprint:
             failures.append(plain)
     return Selected(
-        records=tuple(record for record in records if record is not None and _matches(record, wanted)),
+        records=tuple(record for record in records if _matches(record, wanted)),
         failures=tuple(failures),
         other_labels=budgets(recorded - {labels}),
+        left_out=len(loaded) - len(records),
     )
 
 
@@ -102,7 +133,9 @@ class _Glance:
     model: str
     labels: Labels
     is_quality: bool
-    """Whether it was scored on test rows, or diverged or failed before it could be."""
+    """Whether it was to be scored on test rows."""
+    is_scored: bool
+    """Whether it was; not where it diverged or failed before."""
     is_timed: bool
     reads_labels: bool
 
@@ -112,7 +145,7 @@ class _Glance:
 
 
 def _parse(store: Store, name: str) -> Iterator[Plain]:
-    """Every readable file of this name, by run id; failures only where no record stands beside them."""
+    """Every parsable file of this name, of whatever version, by run id; failures only where no record stands beside them."""
     for run_id in sorted(filter(is_run_id, os.listdir(store.root))) if store.root.is_dir() else ():
         folder = f"{store.root}/{run_id}"
         try:
@@ -121,7 +154,7 @@ def _parse(store: Store, name: str) -> Iterator[Plain]:
         except (OSError, ValueError):
             continue
         readable = isinstance(plain, dict) and plain.get("run_id") == run_id and isinstance(plain.get("run"), dict)
-        if readable and (plain.get("schema_version") == SCHEMA_VERSION if name == RECORD else not os.path.exists(f"{folder}/{RECORD}")):
+        if readable and (name == RECORD or not os.path.exists(f"{folder}/{RECORD}")):
             yield plain
 
 
@@ -134,6 +167,7 @@ def _glance(plain: Plain) -> _Glance:
         model=run["model"]["name"],
         labels=run["budget"]["labels"],
         is_quality=run["probe"]["kind"] == "quality" and run["probe"].get("scores", "test") == "test",
+        is_scored=run["probe"]["kind"] == "quality" and "test" in (plain.get("quality") or {}),
         is_timed=plain.get("latency") is not None,
         reads_labels=run["budget"]["labels"] != 0 and run["model"]["kind"] != "predictions",
     )

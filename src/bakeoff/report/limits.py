@@ -1,5 +1,6 @@
 """What must hold of a model that is shipped. Shares (accuracy, recall) are from 0 to 1; only the margin is in points."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
@@ -43,12 +44,12 @@ class Limits:
                 raise ValueError(f"{name}={share:g} should be a share from 0 to 1, for example 0.8")
         for name in ("max_p95_ms", "max_size_mb", "tokens_p95", "threads"):
             value = getattr(self, name)
-            if value is not None and not value > 0:
-                raise ValueError(f"{name}={value:g} should be above 0")
+            if value is not None and not (value > 0 and math.isfinite(value)):
+                raise ValueError(f"{name}={value:g} should be a number above 0")
         for name in ("price_per_label", "margin_points"):
             value = getattr(self, name)
-            if value is not None and not value >= 0:
-                raise ValueError(f"{name}={value:g} should be at least 0")
+            if value is not None and not (value >= 0 and math.isfinite(value)):
+                raise ValueError(f"{name}={value:g} should be a number of at least 0")
 
     @property
     def margin(self) -> float:

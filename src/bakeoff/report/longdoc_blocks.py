@@ -27,7 +27,7 @@ def _blocks(study: Study) -> list[Block]:
     found = Block(
         heading=f"Ways to read long documents: {where}",
         level=2,
-        paragraphs=(longdoc_view.HOW,),
+        paragraphs=(longdoc_view.HOW, *((longdoc_view.IDEAL,) if study.dataset.needle is not None else ())),
         warnings=() if illustrates is None else (illustrates,),
         notes=(*([] if illustrates else longdoc_words.findings(pairs)), *longdoc_words.published(study)),
     )

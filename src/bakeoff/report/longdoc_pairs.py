@@ -8,6 +8,7 @@ from bakeoff.report import stats
 from bakeoff.report.longdoc_readers import PAST_WINDOW, Reader, Slice, Study
 from bakeoff.report.pairs import corrected, together
 from bakeoff.report.stats import Estimate
+from bakeoff.spec import BiLstm, Frozen, Pretrained
 
 ENCODERS = ("pretrained", "frozen")
 """Kinds of model with a window."""
@@ -100,35 +101,50 @@ def head_against_tail(study: Study) -> list[Pair]:
 
 
 def past_the_head(study: Study) -> list[Pair]:
-    """For every encoder, its best other reading on documents over 512 of its tokens minus its longest head, on these documents."""
+    """For every encoder, its best other reading on documents over 512 of its tokens minus its longest head, on these documents.
+
+    The best is chosen among the readings that were run on the folds of the head.
+    """
     found = []
     for model in study.models:
         readers = [reader for reader in study.of_model(model) if reader.candidate.kind in ENCODERS]
         heads = [reader for reader in readers if reader.reading.strategy == "head"]
-        others = [reader for reader in readers if reader.reading.strategy != "head"]
+        if not heads:
+            continue
+        head = max(heads, key=lambda reader: reader.reading.max_tokens or 0)
+        others = [reader for reader in readers if reader.reading.strategy != "head" and reader.folds == head.folds]
         scored = [(scored.mean, reader) for reader in others if (scored := reader.on(PAST_WINDOW)) is not None]
-        if heads and scored:
+        if scored:
             best = max(scored, key=lambda item: item[0])[1]
-            head = max(heads, key=lambda reader: reader.reading.max_tokens or 0)
             each = pair(best, head, part=PAST_WINDOW, picked_from=len(scored))
             found += [] if each is None else [each]
     return found
 
 
 def beside_bilstm(study: Study) -> list[Pair]:
-    """The best reading of any encoder minus each BiLSTM on whole documents: on all documents, and on those over 512 of its tokens."""
+    """The best reading of any encoder minus each BiLSTM on whole documents: on all documents, and on those over 512 of its tokens.
+
+    It is the best of those that were run on the folds of the BiLSTM, since some folds are easier than others.
+    """
     encoders = [reader for reader in study.readers if reader.candidate.kind in ENCODERS]
     whole = [reader for reader in study.readers if reader.candidate.kind == "bilstm" and reader.reading.strategy == "full"]
-    if not encoders:
-        return []
-    asked = [(bilstm, part) for bilstm in whole for part in (None, PAST_WINDOW)]
-    pairs = [pair(encoders[0], bilstm, part=part, picked_from=len(encoders)) for bilstm, part in asked]
+    beside = [(bilstm, [encoder for encoder in encoders if encoder.folds == bilstm.folds]) for bilstm in whole]
+    asked = [(found, bilstm, part) for bilstm, found in beside if found for part in (None, PAST_WINDOW)]
+    pairs = [pair(found[0], bilstm, part=part, picked_from=len(found)) for found, bilstm, part in asked]
     return [each for each in pairs if each is not None]
 
 
 def at_equal_tokens(study: Study) -> list[Pair]:
-    """Every encoder minus every BiLSTM that was given the same cut of a document."""
+    """Every encoder minus every BiLSTM over its own word pieces that was given the same cut of a document."""
     encoders = [reader for reader in study.readers if reader.candidate.kind in ENCODERS]
     recurrent = [reader for reader in study.readers if reader.candidate.kind == "bilstm" and reader.reading.max_tokens is not None]
-    pairs = [pair(encoder, bilstm) for encoder in encoders for bilstm in recurrent if encoder.reading == bilstm.reading]
-    return [each for each in pairs if each is not None]
+    alike = [(one, two) for one in encoders for two in recurrent if one.reading == two.reading and _same_tokens(one, two)]
+    return [each for each in (pair(encoder, bilstm) for encoder, bilstm in alike) if each is not None]
+
+
+def _same_tokens(encoder: Reader, bilstm: Reader) -> bool:
+    """Whether a cut of so many tokens is the same text to both."""
+    one, two = encoder.candidate.run.model, bilstm.candidate.run.model
+    assert isinstance(one, Pretrained | Frozen)
+    assert isinstance(two, BiLstm)
+    return two.vocabulary == "word_pieces" and one.checkpoint_fingerprint == two.checkpoint_fingerprint

@@ -79,6 +79,11 @@ class Reader:
         return next(iter(self.answers.values())).seeds
 
     @property
+    def folds(self) -> frozenset[Fold]:
+        """The folds that it answered."""
+        return frozenset(self.answers)
+
+    @property
     def pool_share(self) -> float:
         """Test rows of a fold as a share of the rows that labels are drawn from."""
         return max(record.data.n_test / record.data.n_pool for record in self.records)
@@ -188,7 +193,7 @@ def _reader(candidate: Candidate, folds: Mapping[Fold, tuple[Record, ...]], metr
     return Reader(
         candidate=candidate,
         metric=metric,
-        records=tuple(record for fold in answers for record in folds[fold]),
+        records=tuple(record for fold in answers for record in folds[fold] if (record.run.budget.draw, record.run.seed) in seeds),
         answers={fold: found.only(seeds) for fold, found in answers.items()},
         lengths=lengths if len(lengths) == len(answers) else {},
     )

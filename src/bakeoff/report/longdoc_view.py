@@ -12,7 +12,12 @@ from bakeoff.report.longdoc_words import points_with_interval
 HOW = (
     "Every model beside itself with another way to read. The share of text is what was read of all test documents together; a slice "
     "holds the documents that are this long in the model's own tokens, with their number in brackets; seconds are the time to predict "
-    "the test set in batches, divided by its documents, on whatever else the machine did: a page of latency measures better."
+    "the test set in batches, divided by its documents, on whatever else the machine did; tokenising is left out for models that read "
+    "tokens, save where select ranks sentences, which counts: a page of latency measures better."
+)
+IDEAL = (
+    "The ideal reader sees one look at a time, a window or else all that is read: it is right about the documents that show both "
+    "telling words in one look, and at chance about the others. Windows pooled together can tell some more."
 )
 DETECTABLE = (
     "The smallest detectable difference is the true one that a two-sided 5% test would find in 80% of repeats with as many rows and "
@@ -31,6 +36,7 @@ def readers_grid(study: Study) -> Grid:
         ("text read %", [_share(reader) for reader in readers]),
         ("tokens a document", [_tokens(reader) for reader in readers]),
         (f"{metric} %", [f"{words.percent(reader.overall.mean)} ({words.span(reader.overall)})" for reader in readers]),
+        *([("ideal reader %", [_ideal(reader) for reader in readers])] if study.dataset.needle is not None else []),
         *((f"{part.title} tokens %", [_on(reader, part) for reader in readers]) for part in SLICES),
         ("predicting, s a document", [words.three_digits(seconds_a_document(reader)) for reader in readers]),
         ("training s", [_mean(r.training.seconds for r in reader.records) for reader in readers]),
@@ -78,6 +84,12 @@ def _folds_and_seeds(readers: Sequence[Reader]) -> list[tuple[str, list[str]]]:
 def _share(reader: Reader) -> str:
     share = reader.mean(record.data.read_fraction for record in reader.records)
     return ABSENT if share is None else words.percent(share)
+
+
+def _ideal(reader: Reader) -> str:
+    """The accuracy that a reader which shows so many documents in one look allows."""
+    visible = reader.mean(record.data.visible_fraction for record in reader.records)
+    return ABSENT if visible is None else words.percent((1 + visible) / 2)
 
 
 def _tokens(reader: Reader) -> str:

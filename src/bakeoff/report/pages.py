@@ -16,7 +16,7 @@ from bakeoff.report.costs import Prices
 from bakeoff.report.equivalents import equivalent_blocks
 from bakeoff.report.evidence import Outcome, hide_folders, outcomes, timing_commands
 from bakeoff.report.first_section import first_section
-from bakeoff.report.latency_blocks import latency_blocks, places_of
+from bakeoff.report.latency_blocks import latency_blocks
 from bakeoff.report.limits import Limits
 from bakeoff.report.longdoc_blocks import longdoc_blocks
 from bakeoff.report.plain import one_line, visible
@@ -52,7 +52,7 @@ def write_report(
     mistakes and says that it contains data. The same records give the same bytes. Raises DataError where saved predictions
     are missing or contradict their record.
     """
-    store = ReadOnce(store.root)
+    store = store if isinstance(store, ReadOnce) else ReadOnce(store.root)
     runs = list({run.run_id: run for sweep in sweeps for run in sweep.runs}.values())
     found = [outcome for sweep in sweeps for outcome in outcomes(sweep, store)]
     answered = answers(runs, store)
@@ -62,7 +62,7 @@ def write_report(
     drawn = {part.title: figure for part in parts if (figure := section_figure(part)) is not None}
     measured = latency_blocks(parts, timed, store, commands=timing_commands(found), prices=prices)
     judged = [*equivalent_blocks(parts), *winner_blocks(parts, store, texts=texts)]
-    spent = total_cost_blocks(parts, timed, prices, places_of(parts, timed))
+    spent = total_cost_blocks(parts, timed, prices)
     blocks = [*judged, *longdoc_blocks(parts, store), *tuning_blocks(parts, runs, store), *measured, *spent]
     context = _context(sweeps, runs, found, answered, parts, timed, overrides=overrides, prices=prices, limits=limits)
     known, lines = candidates([*runs, *(record.run for record in records)]), timing_commands(found)
@@ -154,6 +154,7 @@ def bracket_below(cell: str) -> Any:
     """HTML of a cell, the bracket behind a number on a line of its own, so that columns stay narrow."""
     from markupsafe import Markup, escape
 
+    cell = visible(cell)
     value, bracket, rest = cell.partition(" (")
     if not bracket or not cell.endswith(")"):
         return escape(cell)

@@ -9,6 +9,9 @@ variance is the corrected one of the resampled t-test, with s² the variance of 
 Source: Nadeau and Bengio (2003), "Inference for the generalization error", Machine Learning 52(3). Their r is over the
 training rows, all that are not tested; here labels are drawn from these, so the overlap is at most what r corrects for.
 
+Several seeds on one draw of labels are one look at that draw: scores are averaged within a draw, and S of `stats` counts
+draws.
+
 Models that read no label answer alike in every draw: their one set of answers pairs with each of the other's draws.
 """
 
@@ -36,7 +39,7 @@ class McNemar:
 def score(contender: Contender, metric: Metric) -> Estimate:
     """The mean of the metric over seeds with its interval, bounded to [0, 1]."""
     if len(contender.folds) == 1:
-        return stats.estimate(contender.folds[0], metric)
+        return _score(contender.folds[0], metric)
     by_fold = np.array([answers.scores(metric).mean() for answers in contender.folds])
     rows, seeds = sum(len(answers.labels) for answers in contender.folds), contender.seeds
     mean = float(together(contender.folds).scores(metric).mean())
@@ -50,12 +53,12 @@ def loss(reference: Contender, contender: Contender, metric: Metric) -> Estimate
         return None
     found = [pair for pair in pairs if pair is not None]
     if len(found) == 1:
-        return stats.difference(*found[0], metric)
+        return _difference(*found[0], metric)
     if not all(np.array_equal(a.row_ids, b.row_ids) for a, b in found):
         return None
     by_fold = np.array([(a.scores(metric) - b.scores(metric)).mean() for a, b in found])
     mean = float((together([a for a, _ in found]).scores(metric) - together([b for _, b in found]).scores(metric)).mean())
-    rows, seeds = sum(len(a.labels) for a, _ in found), min(len(a.seeds) for a, _ in found)
+    rows, seeds = sum(len(a.labels) for a, _ in found), min(a.n_draws for a, _ in found)
     share = max(reference.pool_share, contender.pool_share)
     return corrected(by_fold, mean=mean, share=share, rows=rows, seeds=seeds, least=-1.0)
 
@@ -104,6 +107,7 @@ def corrected(by_fold: Floats, *, mean: float, share: float, rows: int, seeds: i
         degrees=folds - 1,
         seed_variance=variance / folds,
         row_variance=share * variance,
+        folds=folds,
     )
 
 
@@ -120,6 +124,45 @@ def mcnemar(first: Answers, second: Answers) -> McNemar:
     a, b = first.correct[0], second.correct[0]
     table = [[int((a & b).sum()), int((a & ~b).sum())], [int((~a & b).sum()), int((~a & ~b).sum())]]
     return McNemar(only_first=table[0][1], only_second=table[1][0], p=float(test(table, exact=True).pvalue))
+
+
+def _score(answers: Answers, metric: Metric) -> Estimate:
+    if answers.n_draws == len(answers.seeds):
+        return stats.estimate(answers, metric)
+    rows, share = len(answers.labels), _share_of_each(answers)
+    if metric == "accuracy":
+        row_variance = answers.row_variance(share @ answers.correct)
+    else:
+        row_variance = answers.resampled_variance(share @ answers.resampled_macro_f1)
+    scores = _by_draw(answers, answers.scores(metric))
+    return stats.interval(scores, row_variance=row_variance, rows=rows, groups=answers.n_groups, least=0.0, most=1.0)
+
+
+def _difference(a: Answers, b: Answers, metric: Metric) -> Estimate | None:
+    """Of two with the same seeds."""
+    found = stats.difference(a, b, metric)
+    if found is None or a.n_draws == len(a.seeds):
+        return found
+    share, groups = _share_of_each(a), b.groups if a.groups is None else a.groups
+    a, b = (one if one.groups is groups else replace(one, groups=groups) for one in (a, b))
+    if metric == "accuracy":
+        row_variance = a.row_variance(share @ a.correct - share @ b.correct)
+    else:
+        row_variance = a.resampled_variance(share @ a.resampled_macro_f1 - share @ b.resampled_macro_f1)
+    scores = _by_draw(a, a.scores(metric) - b.scores(metric))
+    return stats.interval(scores, row_variance=row_variance, rows=found.rows, groups=found.groups, least=-1.0, most=1.0)
+
+
+def _by_draw(answers: Answers, scores: Floats) -> Floats:
+    """The mean within each draw of per-seed `scores`, shape [D]."""
+    draws = [draw for draw, _ in answers.seeds]
+    return np.array([scores[np.equal(draws, draw)].mean() for draw in dict.fromkeys(draws)])
+
+
+def _share_of_each(answers: Answers) -> Floats:
+    """What each seed weighs where draws weigh alike, shape [S]; sums to 1."""
+    draws = [draw for draw, _ in answers.seeds]
+    return np.array([1 / draws.count(draw) / answers.n_draws for draw in draws])
 
 
 def _aligned(reference: Contender, contender: Contender, fold: int) -> tuple[Answers, Answers] | None:

@@ -14,9 +14,10 @@ from bakeoff.report.answer import Question
 from bakeoff.report.answer_table import why
 from bakeoff.report.choice import Contender, Field, Limits
 from bakeoff.report.choose import choose
-from bakeoff.report.stats import Estimate
-from bakeoff.report.summary import Section, Standing, Table
+from bakeoff.report.stats import Estimate, Metric, difference
+from bakeoff.report.summary import Section, Standing, Table, read_answers
 from bakeoff.spec import hash_identity, identity
+from bakeoff.store import Store
 
 PRETRAINED = ("pretrained", "frozen")
 OFF_THE_SHELF = ("zero_shot", "off_the_shelf")
@@ -49,13 +50,13 @@ class Thumb:
     """The numbers, or what is missing."""
 
 
-def thumbs(sections: Sequence[Section], questions: Sequence[Question]) -> list[Thumb]:
+def thumbs(sections: Sequence[Section], questions: Sequence[Question], store: Store) -> list[Thumb]:
     """Every rule of thumb, a line for each dataset that speaks to it, or one that says what is missing."""
     fields = [(question, field) for question in questions if (field := _field(question, Limits())) is not None]
     found: list[Thumb] = []
     found += _or_missing(
         "Pretrained with under about 50,000 labels",
-        [(section.title, _few_labels(section)) for section in sections],
+        [(section.title, _few_labels(section, store)) for section in sections],
         missing="no budget has both a pretrained model and one that learnt here alone, paired",
     )
     for rule, missing in (
@@ -89,9 +90,10 @@ def _or_missing(rule: str, said: Sequence[tuple[str, Said]], *, missing: str) ->
     return found or [Thumb(rule=rule, dataset="", here="not measured here", says=missing)]
 
 
-def _few_labels(section: Section) -> Said:
+def _few_labels(section: Section, store: Store) -> Said:
     """The best pretrained model against the best other, at each budget below the advised bound."""
-    gaps = [(table, gap) for table in section.tables if 0 < table.n_labels < MOST_LABELS and (gap := _gap(table)) is not None]
+    below = [table for table in section.tables if 0 < table.n_labels < MOST_LABELS]
+    gaps = [(table, gap) for table in below if (gap := _gap(table, section.metric, store)) is not None]
     if not gaps:
         return None
     here: Here = "undecided"
@@ -103,7 +105,7 @@ def _few_labels(section: Section) -> Said:
     return here, "; ".join(each)
 
 
-def _gap(table: Table) -> tuple[Standing, Estimate] | None:
+def _gap(table: Table, metric: Metric, store: Store) -> tuple[Standing, Estimate] | None:
     """The best other standing, and the metric of it minus that of the best pretrained; None where they do not pair."""
     own = [s for s in table.scored if not s.candidate.run.needs]
     pretrained = next((s for s in own if s.candidate.kind in PRETRAINED), None)
@@ -114,7 +116,8 @@ def _gap(table: Table) -> tuple[Standing, Estimate] | None:
         return other, other.to_best
     if table.best is other and pretrained.to_best is not None:
         return other, _negated(pretrained.to_best)
-    return None
+    apart = difference(read_answers(store, other.records), read_answers(store, pretrained.records), metric)
+    return None if apart is None else (other, apart)
 
 
 def _shown(gap: Estimate, sign: int) -> bool:

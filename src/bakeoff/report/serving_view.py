@@ -33,7 +33,8 @@ def joined_grid(joined: Joined) -> Grid:
         ("session", [ABSENT if row.session is None else _session(row) for row in served]),
     ]
     texts = ("model", "reading", "precision", "engine", "score of", "device", "weights timed", "session")
-    return grid(f"Accuracy and latency, {joined.title}", columns, texts=texts)
+    runs = [() if row.timing is None else (row.timing.record.run_id,) for row in served]
+    return grid(f"Accuracy and latency, {joined.title}", columns, texts=texts, runs=runs)
 
 
 def joined_notes(joined: Joined) -> list[str]:
@@ -85,7 +86,8 @@ def cost_grid(costs: Sequence[Cost], prices: Prices | None, *, name: str) -> Gri
         ),
         ("training s", [_scaled(cost.training.train_seconds if cost.training and cost.training.records else None, 1.0) for cost in costs]),
     ]
-    return grid(name, columns, texts=("model", "reading", "precision", "engine", "device"))
+    runs = [(cost.timing.record.run_id, *(record.run_id for record in records)) for cost, records in zip(costs, trained, strict=True)]
+    return grid(name, columns, texts=("model", "reading", "precision", "engine", "device"), runs=runs)
 
 
 def cost_notes(costs: Sequence[Cost], prices: Prices | None) -> list[str]:

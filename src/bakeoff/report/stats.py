@@ -65,6 +65,8 @@ class Estimate:
     """A of the formula; 0 for one seed."""
     row_variance: float
     """B of the formula."""
+    folds: int | None = None
+    """Over how many folds scores were pooled, whose correction stands in A and B; null on one test set."""
 
     @property
     def standard_error(self) -> float:
@@ -101,6 +103,11 @@ class Answers:
     def n_groups(self) -> int | None:
         """How many groups the rows stand in."""
         return None if self.groups is None else int(self.groups.max()) + 1
+
+    @property
+    def n_draws(self) -> int:
+        """How many draws of labels stand behind the seeds."""
+        return len({draw for draw, _ in self.seeds})
 
     @cached_property
     def correct(self) -> NDArray[np.bool_]:

@@ -1,7 +1,8 @@
 """Which measured latency counts for a contender under given limits, and the line that measures one."""
 
+import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from bakeoff.errors import DataError
 from bakeoff.record import Record
@@ -10,12 +11,13 @@ from bakeoff.report.choice import Limits, Timed
 from bakeoff.report.evidence import hide_folders
 from bakeoff.report.frame import machine_name
 from bakeoff.report.timing import Timing, machine_of
-from bakeoff.spec import Latency, Run, identity, to_plain
+from bakeoff.spec import Dataset, Latency, Majority, Run, Tfidf, identity, to_plain
 
 LONGEST_GRID_TOKENS = 4096
 _AT_THE_CUT = 0.9
 """Fixed lengths are powers of two and cuts need not be: a length of at least this share of the cut stands for it."""
 _TOLD_ELSEWHERE = ("strategy",)
+_OWN_DATA = ("text", "text_pair", "label", "group", "fold_column", "fold_pattern", "group_pattern", "held_out_rows")
 
 
 def within(records: Sequence[Record], limits: Limits) -> list[Record]:
@@ -23,7 +25,7 @@ def within(records: Sequence[Record], limits: Limits) -> list[Record]:
 
     Raises DataError where several machines, or several thread counts and none is 1, are left and the limits name none.
     """
-    alike = [record for record in records if record.latency is not None and _is_asked(record.run.probe, limits)]
+    alike = [record for record in records if record.latency is not None and is_asked(record.run.probe, limits)]
     named = [record for record in alike if limits.machine in (None, machine_name(record), machine_of(record))]
     if alike and not named:
         raise DataError(f"machine={limits.machine} timed nothing here; timed were {'; '.join(_machines(alike))}")
@@ -54,7 +56,8 @@ def pick(timings: Sequence[Timing], limits: Limits) -> Timed | None:
 
 def timing_line(run: Run, limits: Limits, *, known: str | None = None) -> str | None:
     """The line that times a quality Run's model as the limits ask; `known` times it somehow already. None where nothing can."""
-    if not can_be_timed(run):
+    has_forward_pass = not isinstance(run.model, Majority | Tfidf)
+    if not can_be_timed(run) or not (has_forward_pass or (limits.device == "cpu" and limits.engine in (None, "eager"))):
         return None
     words = shlex.split(known) if known is not None else ["bakeoff", "run", *_choices(run), "probe=latency"]
     if limits.device != "cpu":
@@ -70,7 +73,8 @@ def timing_line(run: Run, limits: Limits, *, known: str | None = None) -> str | 
     return shlex.join(words)
 
 
-def _is_asked(probe: object, limits: Limits) -> bool:
+def is_asked(probe: object, limits: Limits) -> bool:
+    """Whether a probe times one document at a time on the limits' device, with their engine and threads."""
     if not isinstance(probe, Latency) or probe.scenario != "single" or probe.device != limits.device:
         return False
     return limits.engine in (None, probe.engine) and limits.threads in (None, probe.threads)
@@ -118,20 +122,35 @@ def _timed(
         high_ms=bounds_ms[1],
         contended=timing.facts.contended,
         tokens=tokens,
+        ratio_to_reference=None if tokens is not None else timing.facts.ratio_to_reference,
     )
 
 
 def _choices(run: Run) -> list[str]:
     """The configuration's words for a Run's dataset, model and reading."""
-    dataset = run.dataset
-    if dataset.path is None:
-        words = [f"dataset={dataset.name}"]
-    else:
-        kind = "folder" if dataset.format == "folder" else "csv"
-        words = [f"dataset={kind}", f"dataset.path={hide_folders(dataset.path)}"]
-        words += [f"dataset.{name}={value}" for name in ("text", "label") if (value := getattr(dataset, name)) is not None]
+    words = [*_data(run.dataset)]
     words.append(f"model={run.model.name}")
     if identity(run.longdoc) != identity(run.model.default_longdoc):
         told = {name: value for name, value in to_plain(run.longdoc).items() if name not in _TOLD_ELSEWHERE and value is not None}
         words += [f"longdoc={run.longdoc.strategy}", *(f"longdoc.{name}={value}" for name, value in told.items())]
     return words
+
+
+def _data(dataset: Dataset) -> Iterator[str]:
+    """What makes the data: of a dataset that bakeoff names its name, what it generates, and the fold."""
+    if dataset.path is None:
+        yield f"dataset={dataset.name}"
+        if dataset.needle is not None:
+            yield from (f"dataset.needle.{name}={value}" for name, value in to_plain(dataset.needle).items())
+    else:
+        yield f"dataset={'folder' if dataset.format == 'folder' else 'csv'}"
+        yield f"dataset.path={hide_folders(dataset.path)}"
+        if dataset.test_path is not None:
+            yield f"dataset.test_path={hide_folders(dataset.test_path)}"
+        for name in _OWN_DATA:
+            if (value := getattr(dataset, name)) is not None:
+                yield f"dataset.{name}={value}" if re.fullmatch(r"[\w.\- ]+", str(value)) else f'dataset.{name}="{value}"'
+    if dataset.held_out_rows is not None:
+        yield "dataset.split=held_out_rows"
+    if dataset.fold:
+        yield f"dataset.fold={dataset.fold}"

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from bakeoff.report import total_cost_figure, words
 from bakeoff.report.blocks import Block, Figure, grid
 from bakeoff.report.candidates import served_key
-from bakeoff.report.costs import Cost, Prices, costs, money_to_train
+from bakeoff.report.costs import Cost, Prices, costs, fitting
 from bakeoff.report.figures import look_of
+from bakeoff.report.latency_blocks import places_of
 from bakeoff.report.stats import Estimate
 from bakeoff.report.summary import Section, Standing
 from bakeoff.report.timing import Session
@@ -43,9 +44,10 @@ def totals(section: Section, found: Sequence[Cost], prices: Prices) -> list[Tota
     """
     if prices.label is None:
         raise ValueError("the price of a label is not given")
+    known = {record.run_id: record for record in section.records}
     serving: dict[str, float] = {}
     for cost in sorted(found, key=lambda cost: cost.timing.probe.engine != "eager"):
-        money = cost.money_a_million(prices)
+        money = cost.money_a_million_singly(prices)
         if money is not None:
             serving.setdefault(cost.timing.candidate.key, money)
     return [
@@ -54,7 +56,7 @@ def totals(section: Section, found: Sequence[Cost], prices: Prices) -> list[Tota
             estimate=standing.estimate,
             n_labels=table.n_labels,
             labels=table.n_labels * prices.label,
-            training=money_to_train(standing, prices),
+            training=fitting(standing.records, known, prices).money,
             predictions=serving[served_key(standing.candidate.run)],
         )
         for table in section.tables
@@ -63,12 +65,11 @@ def totals(section: Section, found: Sequence[Cost], prices: Prices) -> list[Tota
     ]
 
 
-def total_cost_blocks(
-    sections: Sequence[Section], sessions: Sequence[Session], prices: Prices | None, places: Mapping[str, int]
-) -> list[Block]:
-    """A block a dataset and machine; none without the price of a label. `places` are by served key."""
-    if prices is None or prices.label is None:
+def total_cost_blocks(sections: Sequence[Section], sessions: Sequence[Session], prices: Prices | None) -> list[Block]:
+    """A block a dataset and machine; none without the price of a label."""
+    if prices is None or prices.label is None or not sessions:
         return []
+    places = places_of(sections, sessions)
     blocks = []
     for section in sections:
         alike = [session for session in sessions if session.fingerprint == section.dataset.fingerprint and session.timings]
@@ -86,7 +87,10 @@ def _block(section: Section, machine: str, found: Sequence[Total], prices: Price
     columns = [
         ("model", [one.standing.candidate.label for one in ordered]),
         ("labels", [f"{one.n_labels:,}" for one in ordered]),
-        (f"{words.METRIC_NAMES[section.metric]} %", [f"{words.percent(one.estimate.mean)} ({words.span(one.estimate)})" for one in ordered]),
+        (
+            f"{words.METRIC_NAMES[section.metric]} %",
+            [f"{words.percent(one.estimate.mean)} ({words.span(one.estimate)})" for one in ordered],
+        ),
         (f"in all{money}", [words.three_digits(one.total) for one in ordered]),
         (f"for labels{money}", [words.three_digits(one.labels) for one in ordered]),
         (f"to train{money}", [words.three_digits(one.training) for one in ordered]),
@@ -99,7 +103,8 @@ def _block(section: Section, machine: str, found: Sequence[Total], prices: Price
         figures=(_figure(section, machine, found, prices, places),),
         grids=(grid(title, columns, texts=("model",), runs=runs),),
         notes=(
-            f"A label costs {prices.currency} {prices.label:g}; training is the mean over seeds, and predictions are made one after the "
+            f"A label costs {prices.currency} {prices.label:g}; training is the mean over seeds, with that of a student's teacher "
+            f"where it is recorded here, and predictions are made one after the "
             f"other on this machine, with the eager engine where it was timed. {prices.note}.",
         ),
     )
@@ -116,9 +121,7 @@ def _figure(section: Section, machine: str, found: Sequence[Total], prices: Pric
                 label=own[0].standing.candidate.label,
                 look=look_of(places[served_key(own[0].standing.candidate.run)]),
                 spent=tuple(
-                    Spent(
-                        money=one.total, score=100 * one.estimate.mean, low=100 * one.estimate.low, high=100 * one.estimate.high
-                    )
+                    Spent(money=one.total, score=100 * one.estimate.mean, low=100 * one.estimate.low, high=100 * one.estimate.high)
                     for one in own
                 ),
             )

@@ -36,7 +36,9 @@ def trails(lines: Sequence[Trail], *, axis: str, x_axis: str, salt: str) -> str:
         for line in lines:
             for one in line.spent:
                 axes.plot([one.money, one.money], [one.low, one.high], color=line.look["color"], **BAR)
-            axes.plot([one.money for one in line.spent], [one.score for one in line.spent], linewidth=1.6, markersize=6.5, **DOT, **line.look)
+            axes.plot(
+                [one.money for one in line.spent], [one.score for one in line.spent], linewidth=1.6, markersize=6.5, **DOT, **line.look
+            )
             ends.append((line.spent[-1].score, line.spent[-1].money, line.label, line.look["color"]))
         axes.set_xscale("log")
         axes.margins(x=0.06, y=0.08)

@@ -129,7 +129,8 @@ def _what(run: Run, label: str) -> str:
     what = [label]
     if isinstance(run.probe, Latency):
         what.append(f"latency on {run.probe.device}, {words.count(run.probe.threads, 'thread')}, {run.probe.engine.replace('_', ' ')}")
-        what.append(f"{run.probe.scenario}{', by length' if run.probe.lengths == 'grid' else ''}")
+        by_length = {"grid": ", by length", "long_grid": ", by length up to 32,768 tokens"}.get(run.probe.lengths, "")
+        what.append(f"{run.probe.scenario}{by_length}")
     return " · ".join(what if _untrained(run) else [*what, f"{labels} labels"])
 
 

@@ -91,6 +91,7 @@ def _baseline_row(section: Section, table: Table) -> TableRow:
     empty = dict.fromkeys(("reading", "precision", "interval", "to_best", "seeds", "sd", "log_loss", "ece", "seconds"), ABSENT)
     return TableRow(
         **empty,
+        runs=(),
         model="largest class, not baked",
         score=words.percent(table.baseline),
         to_best_interval="",

@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from bakeoff.errors import DataError
+from bakeoff.report import answer_limits
 from bakeoff.report.choice import Choice, Field, Judged, Limits
 from bakeoff.report.choose import choose
 from bakeoff.report.ledger import Selected
-from bakeoff.spec import Latency
 
 Fields = Callable[[Limits], Field]
 """Who competes under other limits. Raises DataError where nothing is recorded for them."""
@@ -38,6 +38,8 @@ class WhatIf:
     """Why nothing is."""
     changes: bool
     """Whether another contender is chosen than without the condition."""
+    too_few_seeds: int | None = None
+    """What the answer then rests on where that is fewer draws than the house asks for; null where it is enough."""
 
 
 def what_ifs(field: Field, choice: Choice, fields: Fields, *, lengths: Sequence[int] = (), gpu: bool = False) -> list[WhatIf]:
@@ -62,11 +64,6 @@ def timed_lengths(selected: Selected) -> tuple[int, ...]:
     """The fixed document lengths at which anything was timed, in tokens, shortest first."""
     facts = [record.latency for record in selected.records if record.latency is not None]
     return tuple(sorted({point.tokens for one in facts for point in one.grid if point.p50_ms is not None}))
-
-
-def has_gpu(selected: Selected) -> bool:
-    """Whether any latency was measured on a GPU."""
-    return any(isinstance(probe := record.run.probe, Latency) and probe.device == "cuda" for record in selected.records)
 
 
 def _more_seeds(field: Field, choice: Choice) -> list[WhatIf]:
@@ -107,14 +104,19 @@ def _at_length(choice: Choice, fields: Fields, tokens: int) -> list[WhatIf]:
 
 
 def _looser(field: Field, choice: Choice) -> list[WhatIf]:
-    """Each limit left out that, alone, stands between the field and another answer; with the value that would do."""
+    """Each limit that, alone, stands between the field and another answer; with a value that was seen to give that answer."""
     found = []
     for limit, limits in _without_each(choice.limits):
         other = choose(field, limits)
         for one in _asked("looser", choice, (field, other), value=None):
-            needed = None if one.chosen is None else _bound(choice, one.chosen, limit)
-            if one.changes and needed is not None:
-                found.append(replace(one, limit=limit, value=needed))
+            bound = None if one.chosen is None else _bound(choice, one.chosen, limit)
+            if one.chosen is None or bound is None or not one.changes:
+                continue
+            needed = answer_limits.would_do(limit, bound)
+            loosened = _with_limit(choice.limits, limit, needed)
+            again = choose(field, loosened).recommended
+            if again is not None and is_same(again, one.chosen):
+                found.append(replace(one, limits=loosened, limit=limit, value=needed))
     return found
 
 
@@ -146,6 +148,14 @@ def _without_each(limits: Limits) -> list[tuple[str, Limits]]:
     return [*single, *recalls]
 
 
+def _with_limit(limits: Limits, limit: str, value: float) -> Limits:
+    if limit.startswith("min_recall "):
+        return replace(limits, min_recall={**limits.min_recall, limit.removeprefix("min_recall "): value})
+    if limit == "min_accuracy":
+        return replace(limits, min_accuracy=value)
+    return replace(limits, max_p95_ms=value) if limit == "max_p95_ms" else replace(limits, max_size_mb=value)
+
+
 def _bound(choice: Choice, chosen: Judged, limit: str) -> float | None:
     """What the limit would have to be for `chosen` to meet it; None where it met it, or was not measured."""
     before = next((each for each in choice.judged if each.contender.key == chosen.contender.key), None)
@@ -168,8 +178,19 @@ def _asked(condition: Condition, before: Choice, other: tuple[Field, Choice] | N
     if now is not None and chosen is None and any(is_same(now, each) for each in other[1].with_status("not_measured")):
         return []
     changes = now is not chosen if now is None or chosen is None else not is_same(now, chosen)
-    limits, reason = other[1].limits, other[1].reason
-    return [WhatIf(condition=condition, limits=limits, limit=None, value=value, chosen=chosen, reason=reason, changes=changes)]
+    then = other[1]
+    few = None if then.has_enough_seeds else then.seeds
+    found = WhatIf(
+        condition=condition,
+        limits=then.limits,
+        limit=None,
+        value=value,
+        chosen=chosen,
+        reason=then.reason,
+        changes=changes,
+        too_few_seeds=few,
+    )
+    return [found]
 
 
 def is_same(one: Judged, other: Judged) -> bool:

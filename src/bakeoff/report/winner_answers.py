@@ -1,4 +1,4 @@
-"""What the best candidate at the largest budget gets right and wrong: confusions, calibration, coverage, and each class beside the runner-up."""
+"""What the best at the largest budget gets right and wrong: confusions, calibration, coverage, each class beside the runner-up."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

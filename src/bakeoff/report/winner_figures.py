@@ -46,9 +46,7 @@ def confusion(counts: NDArray[np.int64], names: Sequence[str], *, salt: str) -> 
         for row in range(size):
             for column in range(size):
                 share = float(shares[row, column])
-                axes.add_patch(
-                    Rectangle((column, row), 1, 1, facecolor=COLOURS[0], alpha=_DARKEST * share, edgecolor="none", linewidth=0)
-                )
+                axes.add_patch(Rectangle((column, row), 1, 1, facecolor=COLOURS[0], alpha=_DARKEST * share, edgecolor="none", linewidth=0))
                 if counts[row, column]:
                     said = f"{100 * share:.0f}" if share >= 0.005 else "<1"
                     weight = "bold" if row == column else "normal"

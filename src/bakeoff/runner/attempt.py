@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from bakeoff.errors import BakeoffError
 from bakeoff.record import Record
 from bakeoff.runner import failure, needs, weights
 from bakeoff.runner.events import Failed, Finished, Notice, Present, Started, Waiting, finished
@@ -61,12 +62,12 @@ def attempt(task: Task, bake: Bake, tell: Callable[[Started | Notice], None], *,
     """
     begin = time.perf_counter()
     try:
-        with task.store.lock(task.run.run_id):
+        with task.store.lock(task.run.run_id, title=task.run.title):
             if stands(task):
                 return Present(run=task.run)
             tell(Started(run=task.run))
             try:
-                if _is_recorded(task):
+                if is_recorded(task):
                     tell(Notice(text=f"{task.run.run_id} {task.run.title}: its weights are gone and are baked again; its record stays"))
                     if log:
                         redirect_output(task.store.folder(task.run.run_id) / LOG, task.run)
@@ -79,17 +80,17 @@ def attempt(task: Task, bake: Bake, tell: Callable[[Started | Notice], None], *,
                 return failed(task, error, log=log)
     except Locked:
         return Waiting(run=task.run)
-    except OSError as error:  # the lock itself: a full or read-only disk
+    except (OSError, BakeoffError) as error:  # the lock itself: a full or read-only disk, or one without locks
         return write_down(task, failure.describe(error, private=True))
     return finished(record, seconds=time.perf_counter() - begin)
 
 
 def stands(task: Task) -> bool:
     """Whether there is nothing to bake: the Run is recorded, and has its weights if they are needed."""
-    return _is_recorded(task) and (not task.is_needed or needs.is_settled(task.store, task.run.run_id))
+    return is_recorded(task) and (not task.is_needed or needs.is_settled(task.store, task.run.run_id))
 
 
-def _is_recorded(task: Task) -> bool:
+def is_recorded(task: Task) -> bool:
     """Whether the Run has a record other than the one to replace."""
     recorded_ns = _recorded_ns(task.store, task.run.run_id)
     return recorded_ns is not None and recorded_ns != task.replaces_ns
@@ -97,13 +98,7 @@ def _is_recorded(task: Task) -> bool:
 
 def is_locked(store: Store, run_id: str) -> bool:
     """Whether another process bakes this Run right now; leaves no lock file behind where there was none."""
-    if not (store.root / ".locks" / run_id).exists():
-        return False
-    try:
-        with store.lock(run_id):
-            return False
-    except Locked:
-        return True
+    return store.is_locked(run_id)
 
 
 def failed(task: Task, error: BaseException, *, log: bool) -> Failed:
@@ -126,7 +121,7 @@ def write_down(task: Task, described: Described) -> Failed:
 
 
 def _bake(task: Task, bake: Bake, notify: Notify, log: bool) -> Record:
-    folder = clear(task)
+    folder = clear(task, notify)
     if log:
         redirect_output(folder / LOG, task.run)
 
@@ -138,9 +133,16 @@ def _bake(task: Task, bake: Bake, notify: Notify, log: bool) -> Record:
     return bake(task.run, folder, notify, write)
 
 
-def clear(task: Task) -> Path:
-    """A Run's folder, without what an unfinished attempt left; a record, even of another version, is never deleted."""
+def clear(task: Task, notify: Notify) -> Path:
+    """A Run's folder, without what an unfinished attempt left; a record, even one that cannot be read, is never deleted.
+
+    Raises BakeoffError for one that a newer bakeoff wrote.
+    """
     folder = task.store.folder(task.run.run_id)
+    if (unreadable := task.store.unreadable(task.run.run_id)) is not None:
+        if unreadable.newer:
+            raise BakeoffError(unreadable.why)
+        notify(f"{unreadable.why}; its folder is kept in .old/, and the Run is baked again")
     if (folder / RECORD).exists():
         task.store.set_aside(task.run.run_id)
     folder.mkdir(parents=True, exist_ok=True)

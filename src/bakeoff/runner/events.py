@@ -57,6 +57,8 @@ class Notice:
     """Something worth knowing that fails no Run; told once however many Runs notice it."""
 
     text: str
+    about: str | None = None
+    """What it is about, where that is not to be told twice in other words."""
 
 
 Event = Started | Finished | Present | Failed | Waiting | Notice
@@ -80,7 +82,7 @@ class Outcome:
             baked=self.baked + later.baked,
             present=self.present + later.present,
             failed=self.failed | later.failed,
-            interrupted=later.interrupted,
+            interrupted=self.interrupted or later.interrupted,
         )
 
 
@@ -104,7 +106,7 @@ class Tally:
             case Failed():
                 self._failed[event.run.run_id] = f"{event.type_}: {event.message}"
             case Notice() | Waiting():
-                key = event.text if isinstance(event, Notice) else event.run.run_id
+                key = event.about or event.text if isinstance(event, Notice) else event.run.run_id
                 if key in self._told:
                     return
                 self._told.add(key)

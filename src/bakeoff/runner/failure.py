@@ -44,6 +44,18 @@ def describe(error: BaseException, *, private: bool) -> Described:
     return Described(type_=type(error).__name__, message=_message(error, private)[:_MOST_CHARACTERS], trace=trace)
 
 
+class TimeLimit(BakeoffError):
+    """A Run took longer than `machine.time_limit_minutes` lets it."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(f"stopped after machine.time_limit_minutes={seconds / 60:g}: raise the limit, or ask for less")
+
+
+def time_limit(seconds: float) -> Described:
+    """A Run that was stopped after so many seconds."""
+    return describe(TimeLimit(seconds), private=False)
+
+
 def death(exit_code: int | None) -> Described:
     """A process that ended without a word, from its exit code (negative: the signal that killed it)."""
     if exit_code is not None and exit_code < 0:

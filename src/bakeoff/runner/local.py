@@ -9,10 +9,18 @@ from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 
+from bakeoff.errors import BakeoffError
 from bakeoff.runner import child, failure, needs
 from bakeoff.runner.attempt import Bake, End, Task, is_locked, stands, tasks, write_down
 from bakeoff.runner.events import Event, Notice, Outcome, Present, Started, Tally, Waiting, finished
-from bakeoff.runner.processes import FORK_SERVER_DIED, GRACE_SECONDS, STOPPED_FROM_OUTSIDE, Interrupt, start_fork_server
+from bakeoff.runner.processes import (
+    FORK_SERVER_DIED,
+    GRACE_SECONDS,
+    STOPPED_FROM_OUTSIDE,
+    Interrupt,
+    finishing,
+    start_fork_server,
+)
 from bakeoff.runner.slots import Slot, numbered
 from bakeoff.spec import Run
 from bakeoff.store import Locked, Store
@@ -30,6 +38,7 @@ def run_local(
     preload: Sequence[str],
     share_texts: bool,
     rebake_all: bool = False,
+    limit_seconds: float | None = None,
     on_event: Callable[[Event], None],
 ) -> Outcome:
     """Bake Runs in the given order, one at a time in each of the slots, each in a fresh process that sees its slot's GPUs alone.
@@ -38,17 +47,26 @@ def run_local(
     `preload` names the modules that the fork server imports once. A Run that raises, or whose process dies, is told
     at once and fails alone, or with those that are built from its weights. What a Run needs and is not there is baked too,
     and before it. A Run that another process bakes is left until last. With `rebake_all` a recorded Run's
-    folder goes to `.old/` when its turn comes. SIGINT and SIGTERM stop the children and give an interrupted Outcome.
+    folder goes to `.old/` when its turn comes. A Run that takes longer than `limit_seconds` is stopped and has failed.
+    After a first SIGINT nothing new starts and what runs is finished; a second one, or SIGTERM, stops the children. Both give
+    an interrupted Outcome.
     """
     start_fork_server(preload)
     todo = tasks(runs, store=store, share_texts=share_texts, rebake_all=rebake_all)
     with Interrupt() as interrupt:
-        pool = _Pool(bake=bake, free=numbered(slots), interrupt=interrupt, tally=Tally(on_event=on_event), pending=deque(todo))
+        pool = _Pool(
+            bake=bake,
+            free=numbered(slots),
+            interrupt=interrupt,
+            tally=Tally(on_event=on_event),
+            pending=deque(todo),
+            limit_seconds=limit_seconds,
+        )
         try:
             pool.work()
         finally:
             pool.stop()
-        return pool.tally.outcome(interrupted=interrupt.requested)
+        return pool.tally.outcome(interrupted=interrupt.finishing)
 
 
 @dataclass(kw_only=True)
@@ -59,7 +77,13 @@ class _Child:
     channel: Connection
     begin: float
     open: bool = True
+    begun: bool = False
+    """Whether it has told anything yet."""
     end: End | None = None
+    overdue: bool = False
+    """Whether it was asked to end since it took too long."""
+    kill_at: float | None = None
+    """When it is killed, if it has not ended by then."""
 
 
 @dataclass(kw_only=True)
@@ -69,6 +93,7 @@ class _Pool:
     interrupt: Interrupt
     tally: Tally
     pending: deque[Task]
+    limit_seconds: float | None
     waiting: deque[Task] = field(default_factory=deque)
     children: list[_Child] = field(default_factory=list)
     adrift: list[BaseProcess] = field(default_factory=list)
@@ -82,6 +107,8 @@ class _Pool:
     def work(self) -> None:
         """Until every Run has ended, or an interrupt."""
         while not self.interrupt.requested:
+            if self.interrupt.finishing:
+                self._finish()
             while self.free and (task := self._next()) is not None:
                 self._start(task)
             if not (self.children or self.pending or self.waiting):
@@ -89,13 +116,42 @@ class _Pool:
             watched: list[Connection | int] = [self.interrupt.reader]
             for each in self.children:
                 watched += [each.process.sentinel, each.channel] if each.open else [each.process.sentinel]
-            polls = bool(self.waiting) and bool(self.free)
-            ready = wait(watched, _RETRY_SECONDS if polls else None)
+            ready = wait(watched, self._next_look_seconds())
+            self.interrupt.heard()
             for each in list(self.children):
                 self._receive(each)
                 if each.process.sentinel in ready:
                     self._receive(each)
                     self._close(each)
+                else:
+                    self._limit(each)
+
+    def _finish(self) -> None:
+        """After the first Ctrl-C: leave what has not begun, and say what is still waited for."""
+        self.pending.clear()
+        self.waiting.clear()
+        if self.children:
+            self.tally.add(Notice(text=finishing(len(self.children), "Run"), about="interrupt"))
+
+    def _next_look_seconds(self) -> float | None:
+        """How long to wait at most for a child or a signal; null for ever."""
+        now, times = time.perf_counter(), [_RETRY_SECONDS] if self.waiting and self.free else []
+        for each in self.children:
+            if each.kill_at is not None:
+                times.append(each.kill_at - now)
+            elif self.limit_seconds is not None and not each.overdue:
+                times.append(each.begin + self.limit_seconds - now)
+        return max(0.0, min(times)) if times else None
+
+    def _limit(self, each: _Child) -> None:
+        """Ask a child that takes too long to end, and kill it where it does not."""
+        now = time.perf_counter()
+        if each.kill_at is not None and now >= each.kill_at:
+            each.process.kill()
+            each.kill_at = None
+        elif self.limit_seconds is not None and not each.overdue and now >= each.begin + self.limit_seconds:
+            each.process.terminate()
+            each.overdue, each.kill_at = True, now + GRACE_SECONDS
 
     def stop(self) -> None:
         """End every child still at work: asked first, killed after a grace. What it had finished counts."""
@@ -154,6 +210,7 @@ class _Pool:
         try:
             while each.open and each.channel.poll():
                 event = each.channel.recv()
+                each.begun = True
                 if isinstance(event, Started | Notice):
                     self.tally.add(event)
                 else:
@@ -180,15 +237,20 @@ class _Pool:
     def _died(self, each: _Child) -> End | None:
         """The end of a child that left without a word; null when it was stopped from outside together with us."""
         code, task = each.process.exitcode, each.task
-        if code in STOPPED_FROM_OUTSIDE and (self.interrupt.requested or wait([self.interrupt.reader], 0.5)):
-            return None
+        if each.overdue and self.limit_seconds is not None:
+            described = failure.time_limit(self.limit_seconds)
+        else:
+            met_by_ctrl_c = self.interrupt.finishing and not each.begun  # before it could look away
+            if met_by_ctrl_c or (code in STOPPED_FROM_OUTSIDE and self.interrupt.reached_us()):
+                return None
+            described = failure.death(code)
         try:
             with task.store.lock(task.run.run_id):
                 record = task.store.load(task.run.run_id)
                 if record is not None and stands(task):
                     return finished(record, seconds=time.perf_counter() - each.begin)
-                return write_down(task, failure.death(code))
+                return write_down(task, described)
         except Locked:  # another sweep has taken over already
             return Waiting(run=task.run)
-        except OSError:
-            return write_down(task, failure.death(code))
+        except (OSError, BakeoffError):
+            return write_down(task, described)

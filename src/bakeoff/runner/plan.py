@@ -4,14 +4,12 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
-from statistics import median
 from typing import Any, Literal
 
-from bakeoff.record import Record
 from bakeoff.runner import needs
 from bakeoff.runner.attempt import is_locked
-from bakeoff.spec import FLOORS, Latency, Neural, Pretrain, Pretrained, Run, hash_identity, identity
+from bakeoff.runner.estimate import Estimates, rough_seconds
+from bakeoff.spec import FLOORS, Latency, Run
 from bakeoff.store import Store
 from bakeoff.sweep import Cell, Sweep
 
@@ -28,7 +26,7 @@ class Planned:
     reason: str | None
     """Why the cell is not applicable, how its Run failed, or why it is (not) baked despite its state."""
     estimate_seconds: float | None
-    """What the same question took with other seeds; null where none is recorded."""
+    """What Runs took that are the same but for the seed, or else like it; null where none is recorded."""
     bake: bool
     """Whether this call bakes it."""
     is_needed: bool = False
@@ -40,14 +38,14 @@ def plan(sweep: Sweep, store: Store, *, rebake: Rebake = "missing") -> tuple[Pla
 
     `rebake` is missing (every Run without a record, failed ones too), failed (only failed Runs) or all.
     """
-    seconds = _seconds_by_question(store.load_all())
-    cells = [_planned(cell, store, rebake, seconds) for cell in sweep.cells]
+    estimates = Estimates(store.load_all())
+    cells = [_planned(cell, store, rebake, estimates) for cell in sweep.cells]
     asked = to_bake(cells)
     of_asked = {run.run_id for run in asked}
     needed = {run.run_id: run for run in needs.with_needs(asked, store) if run.run_id not in of_asked}
     users: Counter[str | None] = Counter(each.run_id for run in asked for each in needs.needs_of(run).values())
     known = {_run_id(each) for each in cells}
-    extra = [_planned(Cell(overrides=(), run=run), store, "missing", seconds) for run_id, run in needed.items() if run_id not in known]
+    extra = [_planned(Cell(overrides=(), run=run), store, "missing", estimates) for run_id, run in needed.items() if run_id not in known]
     return tuple(_for_others(each, users[run_id]) if (run_id := _run_id(each)) in needed else each for each in (*cells, *extra))
 
 
@@ -78,23 +76,13 @@ def to_bake(planned: Iterable[Planned]) -> list[Run]:
     return [each.cell.run for each in sorted(chosen.values(), key=turn) if each.cell.run is not None]
 
 
-def rough_seconds(run: Run) -> float:
-    """An order of magnitude from the configuration alone, good enough to start long Runs first.
-
-    Training tokens, at the rates of two desktop cores, plus a constant: `all` counts as 10,000 labels, and so does the text
-    that pretraining or a teacher's student reads beside its labels; an unlimited document counts as 256 tokens.
-    """
-    model = run.model
-    if not isinstance(model, Neural):
-        return 1.0 if model.kind == "majority" else 5.0
-    labels, training = 10_000 if run.budget.labels == "all" else run.budget.labels, model.training
-    if isinstance(run.probe, Pretrain):
-        labels, training = 10_000 if run.budget.unlabelled != "none" else labels, run.probe.training
-    rows = max(labels * training.epochs, training.min_steps * training.batch_size)
-    if model.distillation is not None and run.budget.unlabelled != "none":
-        rows = 10_000 * model.distillation.transfer_epochs
-    tokens_per_second = 2_000 if isinstance(model, Pretrained) else 75_000
-    return 5.0 + rows * (run.longdoc.max_tokens or 256) / tokens_per_second
+def expected_seconds(planned: Iterable[Planned]) -> dict[str, float]:
+    """What each Run to bake is expected to take, by id: from records of its like, or else roughly."""
+    return {
+        run.run_id: each.estimate_seconds if each.estimate_seconds is not None else rough_seconds(run)
+        for each in planned
+        if each.bake and (run := each.cell.run) is not None
+    }
 
 
 def as_json(planned: Sequence[Planned]) -> str:
@@ -112,15 +100,18 @@ def as_text(planned: Sequence[Planned]) -> str:
     lines = [f"{row['state'].replace('_', ' '):<14}  {row['run_id'] or '-':<12}  {_line(row)}" for row in rows]
     once = {_run_id(each): each for each in planned if each.bake}.values()
     known = [each.estimate_seconds for each in once if each.estimate_seconds is not None]
+    rough = [seconds for each in once if (seconds := _roughly(each)) is not None]
     states = [row["state"].replace("_", " ") for row in rows]
     counts = ", ".join(f"{states.count(state)} {state}" for state in dict.fromkeys(states))
     total = f"to bake: {len(once)}"
     if known:
         total += f", about {sum(known):.0f} s for the {len(known)} of them whose like is recorded"
+    if rough:
+        total += f", roughly {sum(rough):.0f} s for {len(rough)} without records of their like"
     return "\n".join([*lines, counts, total]) + "\n"
 
 
-def _planned(cell: Cell, store: Store, rebake: Rebake, seconds: dict[str, float]) -> Planned:
+def _planned(cell: Cell, store: Store, rebake: Rebake, estimates: Estimates) -> Planned:
     run = cell.run
     if run is None or cell.reason is not None:
         return Planned(cell=cell, state="not_applicable", reason=cell.reason, estimate_seconds=None, bake=False)
@@ -132,30 +123,11 @@ def _planned(cell: Cell, store: Store, rebake: Rebake, seconds: dict[str, float]
         state, reason = "todo", "recorded, and baked again as asked"
     elif state == "todo" and not bake:
         reason = "not asked for: it has not failed"
+    elif state == "todo" and (unreadable := store.unreadable(run.run_id)) is not None:
+        reason = f"{unreadable.why}; its folder will be kept in .old/"
     if state != "done" and is_locked(store, run.run_id):
         state, reason = "locked", "another process bakes it now"
-    return Planned(cell=cell, state=state, reason=reason, estimate_seconds=seconds.get(_but_for_the_seed(run)), bake=bake)
-
-
-def _seconds_by_question(records: Iterable[Record]) -> dict[str, float]:
-    """Question apart from the seed → median seconds that a whole Run took; latency Runs share a session's, so they have none."""
-    taken: dict[str, list[float]] = {}
-    for record in records:
-        if isinstance(record.run.probe, Latency):
-            continue
-        begin, end = (datetime.fromisoformat(text) for text in (record.started_at, record.finished_at))
-        taken.setdefault(_but_for_the_seed(record.run), []).append((end - begin).total_seconds())
-    return {question: median(seconds) for question, seconds in taken.items()}
-
-
-def _but_for_the_seed(run: Run) -> str:
-    return hash_identity(_without_seed(identity(run)))
-
-
-def _without_seed(plain: dict[str, Any]) -> dict[str, Any]:
-    budget = {key: value for key, value in plain["budget"].items() if key != "draw"}
-    needs = {part: _without_seed(plain[part]) for part in ("teacher", "start") if plain.get(part) is not None}
-    return plain | {"seed": None, "budget": budget} | needs
+    return Planned(cell=cell, state=state, reason=reason, estimate_seconds=estimates.seconds(run), bake=bake)
 
 
 def _plain(each: Planned) -> dict[str, Any]:
@@ -167,7 +139,16 @@ def _plain(each: Planned) -> dict[str, Any]:
         "state": each.state,
         "reason": each.reason,
         "estimate_seconds": each.estimate_seconds,
+        "rough_seconds": _roughly(each),
     }
+
+
+def _roughly(each: Planned) -> float | None:
+    """The order of magnitude of a Run without records of its like; null for others, and for latency Runs, which share a session."""
+    run = each.cell.run
+    if run is None or each.state == "not_applicable" or each.estimate_seconds is not None or isinstance(run.probe, Latency):
+        return None
+    return rough_seconds(run)
 
 
 def _run_id(each: Planned) -> str | None:
@@ -176,5 +157,7 @@ def _run_id(each: Planned) -> str | None:
 
 def _line(row: dict[str, Any]) -> str:
     estimate = f"   about {row['estimate_seconds']:.0f} s" if row["estimate_seconds"] is not None else ""
+    if row["rough_seconds"] is not None:
+        estimate = f"   roughly {row['rough_seconds']:.0f} s"
     reason = f"   ({row['reason']})" if row["reason"] else ""
     return f"{row['title']}{estimate}{reason}"

@@ -2,11 +2,20 @@
 
 import os
 from dataclasses import dataclass
-from typing import TextIO
+from typing import Protocol
 
 from bakeoff.runner.events import Event, Failed, Finished, Notice, Present, Started, Waiting
 from bakeoff.spec import Run
 from bakeoff.store import FAILURE, Store
+
+
+class Stream(Protocol):
+    """What lines are written to: a file of text, or what looks like one."""
+
+    @property
+    def encoding(self) -> str | None: ...
+    def write(self, text: str, /) -> object: ...
+    def flush(self) -> None: ...
 
 
 @dataclass(kw_only=True)
@@ -15,7 +24,9 @@ class Progress:
 
     total: int
     store: Store
-    stream: TextIO
+    stream: Stream
+    failures_only: bool = False
+    """Whether Runs that went well are counted and have no line."""
     _ended: int = 0
 
     def __call__(self, event: Event) -> None:
@@ -33,9 +44,11 @@ class Progress:
             case Present():
                 self._end("present", event.run, "recorded already")
             case Failed():
-                where = _short(str(self.store.folder(event.run.run_id)))
+                where = shorten(str(self.store.folder(event.run.run_id)))
                 look = f"(see {os.path.join(where, FAILURE)})" if event.written else "(and failure.json could not be written)"
                 self._end("failed", event.run, f"{event.type_}: {event.message} {look}")
+            case Waiting() if self.failures_only:
+                pass
             case Waiting():
                 self._write(f"{self._count(self._ended)} waiting {event.run.run_id}  another process bakes it: left until last")
             case Notice():
@@ -43,6 +56,8 @@ class Progress:
 
     def _end(self, word: str, run: Run, rest: str) -> None:
         self._ended += 1
+        if self.failures_only and word != "failed":
+            return
         self._write(f"{self._count(self._ended)} {word:<7} {run.run_id}  {run.title}   {rest}")
 
     def _count(self, ended: int) -> str:
@@ -67,6 +82,7 @@ def _duration(seconds: float) -> str:
     return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"
 
 
-def _short(path: str) -> str:
+def shorten(path: str) -> str:
+    """A path as it is named from the working directory, if it is below it."""
     relative = os.path.relpath(path)
     return path if relative.startswith("..") else relative

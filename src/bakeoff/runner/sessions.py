@@ -5,17 +5,18 @@ import functools
 import multiprocessing
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 
+from bakeoff.errors import BakeoffError
 from bakeoff.record import Record
 from bakeoff.runner import child, failure
 from bakeoff.runner.attempt import LOG, Notify, Task, clear, failed, is_locked, redirect_output, stands, tasks, write_down
 from bakeoff.runner.events import Event, Notice, Outcome, Present, Started, Tally, Waiting, finished
-from bakeoff.runner.inprocess import term_interrupts
-from bakeoff.runner.processes import GRACE_SECONDS, STOPPED_FROM_OUTSIDE, Interrupt, start_fork_server
+from bakeoff.runner.inprocess import calm_interrupts, limited
+from bakeoff.runner.processes import GRACE_SECONDS, STOPPED_FROM_OUTSIDE, Interrupt, finishing, start_fork_server
 from bakeoff.runner.slots import Slot, gpus
 from bakeoff.spec import Latency, Run, hash_identity, identity
 from bakeoff.store import Locked, Store, utc_now
@@ -50,26 +51,32 @@ def run_sessions(
     share_texts: bool,
     rebake_all: bool = False,
     in_process: bool = False,
+    limit_seconds: float | None = None,
     on_event: Callable[[Event], None],
 ) -> Outcome:
     """Time latency Runs session by session, alone; nothing else should be baked meanwhile.
 
     A Run that fails, fails alone; all Runs of a session whose process dies fail. A Run that is recorded is not timed again
-    (with `rebake_all` it is, and its folder goes to `.old/`), and one that another process times is left until last. SIGINT
-    and SIGTERM end the session and give an interrupted Outcome.
+    (with `rebake_all` it is, and its folder goes to `.old/`), and one that another process times is left until last. A session
+    that takes longer than `limit_seconds` for each of its Runs is stopped, and they have failed. After a first SIGINT the
+    session is held to its end, and no other one; a second one, or SIGTERM, stops it. Both give an interrupted Outcome.
     """
     tally = Tally(on_event=on_event)
     todo = [tasks(group, store=store, share_texts=share_texts, rebake_all=rebake_all) for group in sessions_of(runs)]
     if in_process:
-        return _in_process(todo, bake, tally)
+        return _in_process(todo, bake, tally, limit_seconds)
     start_fork_server(preload)
     with Interrupt() as interrupt:
-        while todo and not interrupt.requested:
-            left = [_Session(tasks=group, bake=bake, interrupt=interrupt, tally=tally).hold() for group in todo if not interrupt.requested]
+        while todo and not interrupt.finishing:
+            left = [
+                _Session(tasks=group, bake=bake, interrupt=interrupt, tally=tally, limit_seconds=limit_seconds).hold()
+                for group in todo
+                if not interrupt.finishing
+            ]
             todo = [group for group in left if group]
             while todo and _all_locked(todo) and not wait([interrupt.reader], _RETRY_SECONDS):
                 pass
-        return tally.outcome(interrupted=interrupt.requested)
+        return tally.outcome(interrupted=interrupt.finishing)
 
 
 def attempt(tasks: Sequence[Task], bake: BakeSession, tell: Tell, *, log: bool) -> int:
@@ -85,10 +92,10 @@ def attempt(tasks: Sequence[Task], bake: BakeSession, tell: Tell, *, log: bool) 
         mine: list[Task] = []
         for task in tasks:
             try:
-                locks.enter_context(task.store.lock(task.run.run_id))
+                locks.enter_context(task.store.lock(task.run.run_id, title=task.run.title))
             except Locked:
                 tell(Waiting(run=task.run))
-            except OSError as error:  # the lock itself: a full or read-only disk
+            except (OSError, BakeoffError) as error:  # the lock itself: a full or read-only disk, or one without locks
                 fail(task, error)
             else:
                 if stands(task):
@@ -101,7 +108,7 @@ def attempt(tasks: Sequence[Task], bake: BakeSession, tell: Tell, *, log: bool) 
             _alone(mine[0].store, locks, tell)
             for task in mine:
                 tell(Started(run=task.run))
-                _note(clear(task), mine[0], task)
+                _note(clear(task, lambda text: tell(Notice(text=text))), mine[0], task)
             if log:
                 redirect_output(mine[0].store.folder(mine[0].run.run_id) / LOG, mine[0].run)
             runs, store = {task.run.run_id: task.run for task in mine}, mine[0].store
@@ -133,6 +140,9 @@ class _Session:
     bake: BakeSession
     interrupt: Interrupt
     tally: Tally
+    limit_seconds: float | None
+    begun: float | None = None
+    """When the session began, after those of others were over."""
 
     def hold(self) -> list[Task]:
         """Run the session in a process of its own; the Runs that another process times, to come back to."""
@@ -140,8 +150,9 @@ class _Session:
         waiting: list[Task] = []
         context = multiprocessing.get_context("forkserver")
         receiver, sender = context.Pipe(duplex=False)
+        work = functools.partial(_work, self.tasks, self.bake, _slot(self.tasks).environment(self.tasks[0].run))
         private = any(failure.is_private(task.run, share_texts=task.share_texts) for task in self.tasks)
-        process = context.Process(target=child.main, args=(functools.partial(_work, self.tasks, self.bake), private, sender))
+        process = context.Process(target=child.main, args=(work, private, sender))
         try:
             process.start()
         except (OSError, EOFError) as error:
@@ -152,11 +163,16 @@ class _Session:
             return []
         finally:
             sender.close()
-        while self._receive(receiver, open_, waiting) and not self.interrupt.requested:
-            wait([self.interrupt.reader, receiver, process.sentinel])
+        overdue = False
+        while self._receive(receiver, open_, waiting) and not self.interrupt.requested and not overdue:
+            if self.interrupt.finishing and open_:
+                self.tally.add(Notice(text=finishing(1, f"session of {len(open_)} Runs"), about="interrupt"))
+            wait([self.interrupt.reader, receiver, process.sentinel], self._seconds_left())
+            self.interrupt.heard()
+            overdue = self._seconds_left() == 0.0 and process.exitcode is None
             if process.exitcode is not None and not receiver.poll():
                 break
-        if self.interrupt.requested:
+        if self.interrupt.requested or overdue:
             process.terminate()
             process.join(GRACE_SECONDS)
             if process.exitcode is None:
@@ -164,10 +180,18 @@ class _Session:
         process.join()
         self._receive(receiver, open_, waiting)
         receiver.close()
-        stopped = process.exitcode in STOPPED_FROM_OUTSIDE and (self.interrupt.requested or wait([self.interrupt.reader], 0.5))
-        for task in open_.values() if not stopped else ():
-            self._died(task, process.exitcode)
+        if overdue and not self.interrupt.requested:
+            assert self.limit_seconds is not None
+            self._died(open_.values(), failure.time_limit(self.limit_seconds))
+        elif not (process.exitcode in STOPPED_FROM_OUTSIDE and self.interrupt.reached_us()):
+            self._died(open_.values(), failure.death(process.exitcode))
         return waiting
+
+    def _seconds_left(self) -> float | None:
+        """Until the session is stopped; null without a limit, and before it began."""
+        if self.limit_seconds is None or self.begun is None:
+            return None
+        return max(0.0, self.begun + len(self.tasks) * self.limit_seconds - time.monotonic())
 
     def _receive(self, receiver: Connection, open_: dict[str, Task], waiting: list[Task]) -> bool:
         """Pass on what was told; False once nothing more will come."""
@@ -175,6 +199,8 @@ class _Session:
             while receiver.poll():
                 event = receiver.recv()
                 self.tally.add(event)
+                if isinstance(event, Started) and self.begun is None:
+                    self.begun = time.monotonic()
                 if isinstance(event, Waiting):
                     waiting.append(open_.pop(event.run.run_id))
                 elif not isinstance(event, Started | Notice):
@@ -183,27 +209,32 @@ class _Session:
             return False
         return True
 
-    def _died(self, task: Task, exit_code: int | None) -> None:
-        """A session left without a word about this Run."""
-        record = task.store.load(task.run.run_id)
-        if record is not None and stands(task):
-            self.tally.add(finished(record, seconds=0.0))
-        else:
-            self.tally.add(write_down(task, failure.death(exit_code)))
+    def _died(self, tasks: Iterable[Task], described: failure.Described) -> None:
+        """A session left without a word about these Runs."""
+        for task in tasks:
+            record = task.store.load(task.run.run_id)
+            if record is not None and stands(task):
+                self.tally.add(finished(record, seconds=0.0))
+            else:
+                self.tally.add(write_down(task, described))
 
 
-def _work(tasks: Sequence[Task], bake: BakeSession, tell: Tell) -> int:
+def _slot(tasks: Sequence[Task]) -> Slot:
+    """The first GPU, which is the one that the machine's fingerprint names; none for a session on a CPU."""
     probe = tasks[0].run.probe
     assert isinstance(probe, Latency), "only latency Runs have sessions"
-    # The first GPU, which is the one that the machine's fingerprint names; on a CPU none.
-    os.environ.update(Slot(gpus=gpus()[:1] if probe.device == "cuda" else ()).environment(tasks[0].run))
+    return Slot(gpus=gpus()[:1] if probe.device == "cuda" else ())
+
+
+def _work(tasks: Sequence[Task], bake: BakeSession, environment: Mapping[str, str], tell: Tell) -> int:
+    os.environ.update(environment)
     return attempt(tasks, bake, tell, log=True)
 
 
-def _in_process(todo: list[list[Task]], bake: BakeSession, tally: Tally) -> Outcome:
+def _in_process(todo: list[list[Task]], bake: BakeSession, tally: Tally, limit_seconds: float | None) -> Outcome:
     try:
-        with term_interrupts():
-            while todo:
+        with calm_interrupts(tally, "session") as calm:
+            while todo and not calm.is_asked():
                 waiting: list[str] = []
 
                 def tell(event: Event, waiting: list[str] = waiting) -> None:
@@ -212,14 +243,16 @@ def _in_process(todo: list[list[Task]], bake: BakeSession, tally: Tally) -> Outc
                         waiting.append(event.run.run_id)
 
                 for group in todo:
-                    attempt(group, bake, tell, log=False)
+                    if not calm.is_asked():
+                        with limited(None if limit_seconds is None else len(group) * limit_seconds):
+                            attempt(group, bake, tell, log=False)
                 left = [[task for task in group if task.run.run_id in waiting] for group in todo]
                 todo = [group for group in left if group]
-                while todo and _all_locked(todo):
+                while todo and _all_locked(todo) and not calm.is_asked():
                     time.sleep(_RETRY_SECONDS)
     except KeyboardInterrupt:
         return tally.outcome(interrupted=True)
-    return tally.outcome(interrupted=False)
+    return tally.outcome(interrupted=calm.is_asked())
 
 
 def _all_locked(groups: Sequence[Sequence[Task]]) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bakeoff.errors import ConfigError
-from bakeoff.spec import Latency, Machine, Neural, Pretrained, Run
+from bakeoff.spec import Latency, Machine, Neural, Pretrain, Pretrained, Run
 
 VISIBLE = "CUDA_VISIBLE_DEVICES"
 ORDER = "CUDA_DEVICE_ORDER"
@@ -110,9 +110,9 @@ def refusal(run: Run, machine: Machine) -> str | None:
             f"machine.devices={devices} is not for model.head_first_epochs={model.head_first_epochs}, where the layers that learn change: "
             f"{advice}"
         )
-    batch = run.probe.training.batch_size if run.probe.kind == "pretrain" else model.training.batch_size
-    if batch < devices:
-        return f"machine.devices={devices} leaves a device idle, since a batch of {model.name} has {batch} rows: {advice}"
+    batch_size = (run.probe if isinstance(run.probe, Pretrain) else model).training.batch_size
+    if batch_size < devices:
+        return f"machine.devices={devices} leaves a device idle, since batches of {model.name} have {batch_size} rows: {advice}"
     return None
 
 

@@ -1,9 +1,12 @@
-"""Weights that something needs and that are gone are baked again; the record stays as it is."""
+"""Which weights are kept, and those that something needs and that are gone, which are baked again; records stay as they are."""
 
+import dataclasses
+import math
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from pathlib import Path
+from typing import Any
 
 from bakeoff.errors import BakeoffError
 from bakeoff.record import Record
@@ -59,3 +62,27 @@ def difference(recorded: Path, again: Path) -> float | None:
         return None
     probabilities = [np.asarray(table["probabilities"].to_pylist(), dtype=np.float64) for table in (first, second)]
     return float(np.abs(probabilities[0] - probabilities[1]).max())
+
+
+def keep_best(answer: Record, store: Store, needed: Container[str]) -> None:
+    """Of the seeds whose `model/` is kept, keep the lowest validation loss, or the lowest id where nothing was validated.
+
+    Weights of Runs that others are built from, `needed`, stay too. The test split has no say, so that what ships was not
+    chosen by what scores it.
+    """
+
+    def but_for_the_seed(run: Run) -> Run:
+        needs: dict[str, Any] = {part: but_for_the_seed(needed) for part, needed in run.needs.items()}
+        return dataclasses.replace(run, seed=0, budget=dataclasses.replace(run.budget, draw=0), **needs)
+
+    def rank(each: Record) -> tuple[float, str]:
+        loss = each.training.best_validation_loss
+        return (math.inf if loss is None else loss, each.run_id)
+
+    asked = but_for_the_seed(answer.run).run_id
+    kept = (each for each in store.load_all() if each.status == "ok" and (store.folder(each.run_id) / MODEL).is_dir())
+    rivals = [answer, *(each for each in kept if but_for_the_seed(each.run).run_id == asked)]
+    best = min(rivals, key=rank)
+    for each in rivals:
+        if each is not best and each.run_id not in needed:
+            shutil.rmtree(store.folder(each.run_id) / MODEL, ignore_errors=True)

@@ -29,7 +29,7 @@ class Curve(pl.Callback):
 
     def on_train_batch_end(self, trainer: pl.Trainer, module: pl.LightningModule, outputs: Any, batch: Batch, batch_idx: int) -> None:
         """Write down the step that just ended."""
-        loss = float(outputs["loss"])
+        loss = float(trainer.strategy.reduce(outputs["loss"].clone(), reduce_op="mean"))  # over devices
         self.tokens += int(batch.lengths.sum())
         self._write(trainer.global_step, train_loss=loss, learning_rate=self._learning_rate)
         if not math.isfinite(loss):

@@ -4,7 +4,9 @@ import contextlib
 import hashlib
 import json
 import os
+import time
 import zipfile
+from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 from typing import Literal
@@ -15,20 +17,33 @@ import torch
 
 from bakeoff import spec
 from bakeoff.cache import cache_root
-from bakeoff.data.batches import Batch, Documents, prediction_loader
+from bakeoff.data.batches import PREDICTION_PAIRS, PREDICTION_TOKENS, Batch, Documents, prediction_loader
+from bakeoff.models import encoders, windows
 from bakeoff.models.pretrained import FrozenClassifier
 from bakeoff.spec import Frozen
+from bakeoff.training import memory
 
 Features = npt.NDArray[np.float32]
 
+
+@dataclass(frozen=True, kw_only=True)
+class Computed:
+    """What an encoder says of documents."""
+
+    features: Features
+    """Shape (documents, width)."""
+    seconds: float
+    """What it took when it was computed, which may be long ago."""
+
+
 BATCH_SIZE = 64
 # Raise it when the same documents would have other features.
-_FEATURES_VERSION = 1
+_FEATURES_VERSION = 2
 
 
 def features_of(
     classifier: FrozenClassifier, documents: Documents, model: Frozen, *, longdoc: spec.LongDoc, device: Literal["cpu", "cuda"]
-) -> Features:
+) -> Computed:
     """Features (documents, width), from the cache where the same documents were read with the same encoder and settings.
 
     The thread count counts as a setting: it changes last bits, and a Run should answer alike alone and in a sweep.
@@ -36,7 +51,9 @@ def features_of(
     file = cache_root() / "features" / f"{_key(documents, model, longdoc, device)}.npz"
     if (cached := _load(file, len(documents))) is not None:
         return cached
-    found = compute(classifier, documents, precision=model.precision, device=device)
+    started = time.perf_counter()
+    values = compute(classifier, documents, precision=model.precision, device=device)
+    found = Computed(features=values, seconds=time.perf_counter() - started)
     _save(file, found)
     return found
 
@@ -46,10 +63,15 @@ def compute(classifier: FrozenClassifier, documents: Documents, *, precision: sp
     classifier.eval().to(device)
     autocast = contextlib.nullcontext() if precision == "float32" else torch.autocast(device, dtype=torch.bfloat16, cache_enabled=False)
     found = np.zeros((len(documents), classifier.head.in_features), dtype=np.float32)
-    batch: Batch
-    for batch in prediction_loader(documents, batch_size=BATCH_SIZE):
+
+    def features(part: Batch) -> tuple[torch.Tensor, Features]:
         with torch.inference_mode(), autocast:
-            found[batch.rows.numpy()] = classifier.features(batch.ids.to(device), batch.lengths).float().cpu().numpy()
+            return part.rows, classifier.features(part.ids.to(device), part.lengths).float().cpu().numpy()
+
+    batch: Batch
+    for batch in prediction_loader(documents, batch_size=BATCH_SIZE, holds_all_pairs=encoders.holds_all_pairs(classifier)):
+        for rows, values in memory.answers_within(features, batch):
+            found[rows.numpy()] = values
     return found
 
 
@@ -58,7 +80,8 @@ def _key(documents: Documents, model: Frozen, longdoc: spec.LongDoc, device: str
         "version": _FEATURES_VERSION,
         "model": spec.identity(model, part="architecture"),
         "longdoc": spec.identity(longdoc),
-        "computed": [torch.__version__, metadata.version("transformers"), device, torch.get_num_threads(), BATCH_SIZE],
+        "computed": [torch.__version__, metadata.version("transformers"), device, torch.get_num_threads()],
+        "batches": [BATCH_SIZE, PREDICTION_TOKENS, PREDICTION_PAIRS, windows.CHUNK_WINDOWS, windows.CHUNK_TOKENS],
     }
     digest = hashlib.sha256(json.dumps(settings, sort_keys=True).encode())
     for ids in documents.ids:
@@ -67,20 +90,22 @@ def _key(documents: Documents, model: Frozen, longdoc: spec.LongDoc, device: str
     return digest.hexdigest()
 
 
-def _load(file: Path, n_documents: int) -> Features | None:
+def _load(file: Path, n_documents: int) -> Computed | None:
     try:
         with np.load(file, allow_pickle=False) as stored:
             found: Features = stored["features"]
+            seconds = float(stored["seconds"])
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
         return None
-    return found if found.dtype == np.float32 and found.ndim == 2 and len(found) == n_documents else None
+    right = found.dtype == np.float32 and found.ndim == 2 and len(found) == n_documents
+    return Computed(features=found, seconds=seconds) if right else None
 
 
-def _save(file: Path, found: Features) -> None:
+def _save(file: Path, found: Computed) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
     temporary = file.with_name(f".{file.stem}.{os.getpid()}.npz")
     try:
-        np.savez(temporary, features=found)
+        np.savez(temporary, features=found.features, seconds=np.float64(found.seconds))
         os.replace(temporary, file)
     finally:
         temporary.unlink(missing_ok=True)

@@ -19,7 +19,7 @@ from bakeoff.models.pretrained import FrozenClassifier
 from bakeoff.models.windows import processed_tokens
 from bakeoff.spec import Frozen, Run
 from bakeoff.training import saving
-from bakeoff.training.features import Features, features_of
+from bakeoff.training.features import Computed, Features, features_of
 from bakeoff.training.learned import Learned, Probabilities
 
 
@@ -32,30 +32,35 @@ def learn_frozen(run: Run, model: Frozen, prepared: Prepared, spent: Spent, *, d
     if prepared.pool.pairs is not None and tokeniser.pair is not None:
         encoders.tell_segments(classifier.encoder, tokeniser.pair.separator_id)
 
-    def features(rows: Rows, reading: Reading) -> Features:
+    def features(rows: Rows, reading: Reading) -> Computed:
         documents = Documents(reading.ids, rows.labels, tokeniser.pad_id)
         return features_of(classifier, documents, model, longdoc=run.longdoc, device=device)
 
     rows = prepared.pool.take(spent.fit)
     read, test_read = (longdoc.read(each.documents, tokeniser, run.longdoc) for each in (rows, prepared.test))
     regression = Regression(c_grid=model.c_grid, cv_folds=model.cv_folds, n_classes=n_classes, seed=run.seed)
+    learned_from = features(rows, read)
     started = time.perf_counter()
-    known = features(rows, read).astype(np.float64)
+    known = learned_from.features.astype(np.float64)
     c = regression.choose_c(known, rows.labels, bundles(prepared.pool)[spent.fit])
     fitted = regression.fit(known, rows.labels, c)
     classifier.set_head(fitted.coefficients, fitted.intercepts)
-    seconds = time.perf_counter() - started
+    seconds = learned_from.seconds + time.perf_counter() - started
+    asked = features(prepared.test, test_read)
     started = time.perf_counter()
-    test = answers(classifier, features(prepared.test, test_read))
+    test = answers(classifier, asked.features)
+    predict_seconds = asked.seconds + time.perf_counter() - started
+    predict_seconds += longdoc.selecting_seconds(prepared.test.documents, tokeniser, run.longdoc)
     return Learned(
         test=test,
         validation=None,
         lengths_tokens=test_read.lengths_tokens,
         truncated=test_read.truncated,
         read_tokens=test_read.read_tokens,
-        processed_tokens=processed_tokens(test_read.read_tokens, run.longdoc, tokeniser),
+        processed_tokens=processed_tokens(test_read.read_tokens, run.longdoc, tokeniser, padded_to=encoders.padded_to(classifier)),
+        n_special_tokens=len(tokeniser.prefix) + len(tokeniser.suffix),
         seconds=seconds,
-        predict_seconds=time.perf_counter() - started,
+        predict_seconds=predict_seconds,
         stop_reason="closed_form",
         selected={"c": c},
         parameters_total=count_parameters(classifier),

@@ -27,6 +27,8 @@ class Learned:
     """Shape (test rows,): how many of `lengths_tokens` are read, special tokens included and each counted once."""
     processed_tokens: npt.NDArray[np.int64] | None = None
     """Shape (test rows,): tokens that pass through the model; windows read their overlaps and special tokens again."""
+    n_special_tokens: int = 0
+    """Special tokens around each document, and around each window of it."""
     n_transfer: int = 0
     """Texts on which a teacher taught, labelled or not."""
     epochs: float = 0.0
@@ -39,6 +41,8 @@ class Learned:
     stop_reason: Literal["schedule", "closed_form", "not_finite", "not_trained"]
     selected: dict[str, float] = field(default_factory=dict)
     history: list[dict[str, float | int | None]] = field(default_factory=list)
+    micro_batch_size: int | None = None
+    """Rows of a batch that were read at a time, where memory did not suffice for all."""
     parameters_total: int
     parameters_trainable: int
     parameters_embedding: int = 0

@@ -23,7 +23,7 @@ from bakeoff.models.pretrained import PretrainedClassifier
 from bakeoff.models.scratch import ScratchClassifier
 from bakeoff.spec import Pretrain, Pretrained, Run, Scratch
 from bakeoff.training import fit as fitting
-from bakeoff.training import saving
+from bakeoff.training import memory, saving
 from bakeoff.training.assemble import assemble
 from bakeoff.training.callbacks import Log
 from bakeoff.training.learned import Learned
@@ -72,6 +72,7 @@ def learn_pretraining(
         held_out,
         precision=model.precision,
         device=device,
+        devices=devices,
         seed=run.seed,
         log=log,
         loss=mean_loss,
@@ -96,6 +97,7 @@ def learn_pretraining(
         stop_reason=fitted.stop_reason,
         selected=selected,
         history=fitted.history,
+        micro_batch_size=fitted.micro_batch_size,
         parameters_total=count_parameters(module),
         parameters_trainable=count_parameters(module, trainable=True),
         parameters_embedding=count_parameters(module, embedding=True),
@@ -118,17 +120,20 @@ def summed_loss(module: nn.Module, batch: Batch) -> torch.Tensor:
 
 def accuracy(module: nn.Module, documents: MaskedDocuments, *, device: Literal["cpu", "cuda"]) -> float:
     """Share of the hidden tokens that are guessed right."""
-    right = hidden_tokens = 0
+    guesses: list[torch.Tensor] = []
     module.eval().to(device)
+
+    def right(batch: Batch) -> torch.Tensor:
+        batch = batch.to(torch.device(device))
+        hidden = batch.labels != NOT_HIDDEN
+        guessed: torch.Tensor = module(batch.ids, batch.lengths, hidden).argmax(dim=1)
+        return (guessed == batch.labels[hidden]).cpu()
+
     with torch.inference_mode():
         for batch in prediction_loader(documents, batch_size=fitting.PREDICTION_BATCH):
-            batch = batch.to(torch.device(device))
-            hidden = batch.labels != NOT_HIDDEN
-            guessed = module(batch.ids, batch.lengths, hidden).argmax(dim=1)
-            right += int((guessed == batch.labels[hidden]).sum())
-            hidden_tokens += int(hidden.sum())
+            guesses += memory.answers_within(right, batch)
     module.cpu()
-    return right / max(1, hidden_tokens)
+    return sum(int(each.sum()) for each in guesses) / max(1, sum(map(len, guesses)))
 
 
 @dataclass(frozen=True, kw_only=True)

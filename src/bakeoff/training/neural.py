@@ -13,6 +13,7 @@ from bakeoff.data.budget import Spent
 from bakeoff.data.dataset import Prepared, Rows
 from bakeoff.data.longdoc import Reading
 from bakeoff.data.tokens import Document
+from bakeoff.models import encoders
 from bakeoff.models.build import count_parameters
 from bakeoff.models.windows import processed_tokens
 from bakeoff.spec import Neural, Run
@@ -70,6 +71,7 @@ def learn_neural(
         documents(*validation_documents) if len(validation_rows) else None,
         precision=model.precision,
         device=device,
+        devices=devices,
         seed=run.seed,
         log=log,
         loss=None if lesson is None else lesson.loss,
@@ -82,7 +84,7 @@ def learn_neural(
 
     started = time.perf_counter()
     test = predict(*test_documents) if finite else np.full((len(prepared.test), n_classes), np.nan, dtype=np.float32)
-    predict_seconds = time.perf_counter() - started
+    predict_seconds = time.perf_counter() - started + longdoc.selecting_seconds(prepared.test.documents, tokeniser, run.longdoc)
     reading = test_documents[1]
     return Learned(
         test=test,
@@ -90,7 +92,8 @@ def learn_neural(
         lengths_tokens=reading.lengths_tokens,
         truncated=reading.truncated,
         read_tokens=reading.read_tokens,
-        processed_tokens=processed_tokens(reading.read_tokens, run.longdoc, tokeniser),
+        processed_tokens=processed_tokens(reading.read_tokens, run.longdoc, tokeniser, padded_to=encoders.padded_to(classifier)),
+        n_special_tokens=len(tokeniser.prefix) + len(tokeniser.suffix),
         n_transfer=0 if lesson is None else len(lesson.documents),
         epochs=fitted.epochs,
         steps=fitted.steps,
@@ -101,6 +104,7 @@ def learn_neural(
         tokens_per_second=fitted.tokens_per_second,
         stop_reason=fitted.stop_reason,
         history=fitted.history,
+        micro_batch_size=fitted.micro_batch_size,
         parameters_total=count_parameters(classifier),
         parameters_trainable=count_parameters(classifier, trainable=True),
         parameters_embedding=count_parameters(classifier, embedding=True),

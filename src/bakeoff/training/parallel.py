@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import torch
-from pytorch_lightning.plugins.environments import ClusterEnvironment
+from lightning_fabric.plugins.environments.cluster_environment import ClusterEnvironment
 from pytorch_lightning.strategies import DDPStrategy
 from torch import distributed
 
@@ -31,6 +31,8 @@ from bakeoff.data.masking import NOT_HIDDEN
 
 _MEETING = timedelta(minutes=10)
 """How long a process waits for the others, at the start and at every step."""
+_GRACE_SECONDS = 5.0
+"""How long the others may take to end by themselves, once this process has failed."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +83,7 @@ def trainer_options(place: Place) -> dict[str, Any]:
     if place == ALONE:
         return {"devices": 1}
     # A parameter that no row uses must stay as it is, as it does on one device.
-    strategy = DDPStrategy(find_unused_parameters=True, broadcast_buffers=False)
+    strategy = DDPStrategy(find_unused_parameters=True)
     return {"devices": place.devices, "strategy": strategy, "plugins": [_Given(place)], "use_distributed_sampler": False}
 
 
@@ -89,8 +91,9 @@ def trainer_options(place: Place) -> dict[str, Any]:
 def together(work: Callable[[Place], object], *, devices: int, device: Literal["cpu", "cuda"]) -> Iterator[Place]:
     """While entered, `devices` − 1 new processes do `work`, each at its place, and this one does the same at the place given.
 
-    `work` must be picklable, and ends in every process alike. Ends this process with exit code 1 when another one fails,
-    since a collective operation that waits for it cannot be called off; what went wrong is printed.
+    `work` must be picklable, and ends in every process alike; new interpreters import what it needs anew. Ends this process with
+    exit code 1 when another one fails, since a collective operation that waits for it cannot be called off; what went wrong is
+    printed.
     """
     with tempfile.TemporaryDirectory(prefix="bakeoff-devices-") as folder:
         meeting = Path(folder) / "meeting"
@@ -107,6 +110,7 @@ def together(work: Callable[[Place], object], *, devices: int, device: Literal["
                 yield Place(0, devices)
         except BaseException:
             stopping.set()
+            watcher.join(_GRACE_SECONDS)  # one that failed first may still have to say why
             for process in others:
                 process.kill()
             raise
