@@ -15,7 +15,7 @@ test: setup
 	$(BIN)/ruff check src tests benchmarks
 	$(BIN)/ruff format --check src tests benchmarks
 	$(BIN)/mypy
-	$(BIN)/pytest
+	$(BIN)/pytest -n auto --dist loadfile
 	$(BIN)/pytest -m slow
 
 setup: $(VENV)/.installed

@@ -2,6 +2,7 @@
 
 import ipaddress
 import socket
+import sys
 from typing import Any
 
 import pytest
@@ -18,6 +19,13 @@ def closed_network(monkeypatch: pytest.MonkeyPatch) -> None:
         connect(self, address)
 
     monkeypatch.setattr(socket.socket, "connect", guarded)
+
+
+@pytest.fixture(autouse=True)
+def small_numbers() -> None:
+    """A test that trained leaves its process counting denormal numbers as zero, which hypothesis refuses to draw floats in."""
+    if (torch := sys.modules.get("torch")) is not None:
+        torch.set_flush_denormal(False)
 
 
 @pytest.fixture(autouse=True)

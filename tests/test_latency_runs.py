@@ -181,7 +181,7 @@ def test_the_reference_is_the_packaged_bilstm_whatever_is_timed(table: list[str]
 
 
 def test_resolve_leaves_a_quality_probe_alone() -> None:
-    assert resolve._probe({"kind": "quality", "threads": 2}) == {"kind": "quality", "threads": 2}
+    assert resolve._probe({"kind": "quality", "threads": 2}, {}) == {"kind": "quality", "threads": 2}
 
 
 def test_the_packaged_probe_is_complete() -> None:

@@ -211,7 +211,7 @@ def test_tuning_from_its_plan_to_its_page(bakeoff: Callable[..., Done], here: Pa
     for line in [shlex.join(["bakeoff", "sweep", "own.yaml", *table]), *sweeps]:
         assert bakeoff(*shlex.split(line)[1:], "--executor", "inprocess").code == 0
     assert report == shlex.join(["bakeoff", "report", "own.yaml", *[line.split()[2] for line in sweeps], *table])
-    page = bakeoff(*shlex.split(report)[1:], "--evidence")
+    page = bakeoff(*shlex.split(report)[1:], "--evidence", "--allow-dirty")
     assert page.code == 0
     text = Path(page.out[-1]).read_text()
     assert "## How the recipes were chosen" in text

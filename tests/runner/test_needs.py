@@ -112,7 +112,7 @@ def test_a_plan_lists_what_is_needed_and_no_cell(tmp_path: Path) -> None:
     lines = as_text(planned).splitlines()
     assert TEACHER.run_id in lines[0]
     assert lines[0].endswith("(needed by 2 Runs)")
-    assert lines[-1] == "to bake: 3"
+    assert lines[-1] == "to bake: 3, roughly 55 s for 3 without records of their like"
 
 
 def test_a_plan_says_whose_weights_are_baked_again(tmp_path: Path) -> None:

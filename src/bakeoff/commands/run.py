@@ -48,8 +48,9 @@ def _run(arguments: list[str]) -> int:
             composer.compose(each)
     else:
         jobs = [composer.cell(each) for each in asked]  # all of them first: a check may fetch an asset
-        for job in jobs:
-            _check(job)
+        to_bake = [job for job in jobs if _check(job)]
+        if to_bake:
+            Store(default_root()).check_usable()
     failed: list[str] = []
     composed: Iterator[Job] = iter(jobs)  # Hydra starts its task for each of them, in this order
 
@@ -74,13 +75,14 @@ def _run(arguments: list[str]) -> int:
     return 1 if failed else 0
 
 
-def _check(job: Job) -> None:
-    """Raise BakeoffError when a job cannot start; a recorded one needs neither its data nor its checkpoint."""
+def _check(job: Job) -> bool:
+    """Whether a job is to be baked; a recorded one needs neither its data nor its checkpoint. Raises BakeoffError when it cannot start."""
     store = Store(default_root())
-    if store.load(job.run.run_id) is None:
-        store.check_usable()
-        check_device(job.machine, [job.run])
-        check_run(job.run, store)
+    if store.load(job.run.run_id) is not None:
+        return False
+    check_device(job.machine, [job.run])
+    check_run(job.run, store)
+    return True
 
 
 def _bake(job: Job) -> list[str]:
