@@ -4,13 +4,12 @@ import dataclasses
 from pathlib import Path
 
 import pytest
-import yaml
 
 import factories
-from bakeoff.commands.clean import clean
+from bakeoff.commands.clean import BUSY, clean
 from bakeoff.errors import ConfigError
-from bakeoff.runner.needs import MODEL
-from bakeoff.spec import Distillation, Run, to_plain
+from bakeoff.runner.needs import MODEL, has_weights
+from bakeoff.spec import Distillation, Run
 from bakeoff.store import RECORD, Store
 
 NOTHING = {"weights": False, "caches": False, "assets": False, "old": False, "dry_run": False}
@@ -70,8 +69,32 @@ def test_weights_of_a_run_that_is_being_baked_stay(store: Store, dry_run: bool) 
     folder = weights(store.folder(run.run_id))
     with store.lock(run.run_id, title=run.title):
         said = clean(**(NOTHING | {"weights": True, "dry_run": dry_run}))
-    assert f"kept: the weights of {run.run_id}, which another process bakes now" in said.splitlines()
+    assert said.splitlines()[0] == f"kept: all weights, since {BUSY}"
     assert (folder / "model.safetensors").exists()
+
+
+def test_while_something_is_baked_a_teacher_of_students_to_come_and_the_caches_stay(store: Store, tmp_path: Path) -> None:
+    teacher = factories.make_run(model="pretrained")
+    factories.bake(store, teacher, accuracy=0.8)
+    folder, cache = weights(store.folder(teacher.run_id)), tmp_path / "cache" / "features"
+    cache.mkdir(parents=True)
+    with store.lock("0123456789ab"):
+        said = clean(**(NOTHING | {"weights": True, "caches": True}))
+    kept = [f"kept: all weights, since {BUSY}", f"kept: all caches, since {BUSY}"]
+    assert said.splitlines() == [*kept, "freed      0.0 MB in all; every record stays"]
+    assert folder.exists()
+    assert cache.exists()
+
+
+def test_what_a_killed_deletion_left_is_no_weight_and_goes(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    record = factories.bake(store, factories.make_run(), accuracy=0.8)
+    weights(store.folder(record.run_id))
+    with monkeypatch.context() as killed:
+        killed.setattr("shutil.rmtree", lambda *_, **__: None)
+        assert clean(**(NOTHING | {"weights": True})).splitlines()[-1] == "freed      0.0 MB in all; every record stays"
+    assert not has_weights(store, record.run_id)
+    assert clean(**(NOTHING | {"weights": True})).splitlines()[-1] == "freed      1.5 MB in all; every record stays"
+    assert [path.name for path in store.folder(record.run_id).iterdir() if "model" in path.name] == []
 
 
 def test_weights_that_an_unfinished_run_is_built_from_stay(store: Store) -> None:
@@ -84,21 +107,8 @@ def test_weights_that_an_unfinished_run_is_built_from_stay(store: Store) -> None
     assert f"kept: the weights of {teacher.run_id}, since {student.run_id} is not baked yet" in said.splitlines()
     assert folder.exists()
     factories.bake(store, student, accuracy=0.8)  # now nothing needs them
-    with store.lock("0123456789ab"):  # but something is being baked, perhaps with more students to come
-        assert f"since {student.run_id} may still be baked from them" in clean(**(NOTHING | {"weights": True}))
-    assert folder.exists()
     clean(**(NOTHING | {"weights": True}))
     assert not folder.exists()
-
-
-def test_what_a_run_that_is_being_baked_is_built_from_stays(store: Store) -> None:
-    teacher, student = factories.make_run(model="pretrained"), taught()
-    folder = weights(store.folder(teacher.run_id))
-    store.folder(student.run_id).mkdir()
-    (store.folder(student.run_id) / "run.yaml").write_text("# how to\n" + yaml.safe_dump({**to_plain(student), "machine": {"slots": None}}))
-    with store.lock(student.run_id):
-        assert f"since {student.run_id} is not baked yet" in clean(**(NOTHING | {"weights": True}))
-    assert folder.exists()
 
 
 def test_weights_of_runs_set_aside_go_and_their_records_stay(store: Store) -> None:

@@ -44,6 +44,13 @@ def failing(number: int) -> Any:
 # A disk that is full, read-only, or without locks.
 
 
+def test_a_store_that_cannot_be_read_says_so(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    store.root.mkdir()
+    monkeypatch.setattr(Path, "iterdir", failing(errno.EACCES))
+    with pytest.raises(StoreError, match=r"runs cannot be read \(Permission denied\): set BAKEOFF_RUNS"):
+        store.load_all()
+
+
 @pytest.mark.parametrize(
     ("call", "number", "sentence"),
     [

@@ -4,6 +4,7 @@ import contextlib
 import errno
 import json
 import os
+import secrets
 import shutil
 import socket
 import time
@@ -83,11 +84,11 @@ class Store:
 
     def check_usable(self) -> None:
         """Raise StoreError or NoLocks where no Run could be baked: nothing can be written, the disk is full, or it has no locks."""
-        probe = self.root / LOCKS / f".probe-{os.getpid()}"
+        probe = self.root / LOCKS / f".probe-{os.getpid()}-{secrets.token_hex(4)}"  # containers have the same process ids
         try:
             try:
                 write_atomically(probe, "probe" * 1000)
-                with locks.hold(probe, says=""):
+                with contextlib.suppress(Locked), locks.hold(probe, says=""):
                     pass
             finally:
                 probe.unlink(missing_ok=True)
@@ -185,7 +186,12 @@ class Store:
     def _run_ids(self) -> list[str]:
         if not self.root.is_dir():
             return []
-        return sorted(path.name for path in self.root.iterdir() if is_run_id(path.name))
+        try:
+            return sorted(path.name for path in self.root.iterdir() if is_run_id(path.name))
+        except PermissionError as error:
+            raise StoreError(
+                f"{self.root} cannot be read ({os.strerror(error.errno or 0)}): set BAKEOFF_RUNS to a folder that can"
+            ) from None
 
 
 def _holder(run_id: str, said: str) -> Holder:

@@ -38,7 +38,7 @@ def test_our_own_children_are_ours_while_they_live_and_after() -> None:
     gone = read_cpu()
     assert alive.own_seconds - before.own_seconds >= 0.35
     assert gone.own_seconds >= alive.own_seconds - 0.02
-    assert gone.own_seconds <= sum(psutil.Process().cpu_times()[:4]) + 0.5
+    assert gone.own_seconds - before.own_seconds < 0.8  # counted once, not as itself and as its parent's child
 
 
 def test_another_process_is_foreign(monkeypatch: pytest.MonkeyPatch) -> None:

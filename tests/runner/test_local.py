@@ -1,6 +1,7 @@
 """Processes that raise, die, hang on and wait; each test uses real ones."""
 
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -241,6 +242,31 @@ def test_one_that_does_not_listen_is_killed_when_its_time_is_over(bench: Bench) 
     outcome = bench.sweep([toys.make_run()], {0: "sleep deaf"}, limit_seconds=2.0)
     assert 4.5 < time.monotonic() - begin < 20
     assert [text.split(":")[0] for text in outcome.failed.values()] == ["TimeLimit"]
+
+
+def test_one_that_answers_with_an_error_when_its_time_is_over_is_told_as_late(bench: Bench) -> None:
+    run = toys.make_run()
+    outcome = bench.sweep([run], {0: "sleep wordy"}, limit_seconds=2.0)
+    failure = bench.store.failure(run.run_id)
+    assert failure is not None
+    assert [text.split(":")[0] for text in outcome.failed.values()] == [failure["type"]] == ["TimeLimit"]
+
+
+def test_an_error_by_the_stop_of_a_sweep_is_no_failure(bench: Bench) -> None:
+    def stop(event: Event) -> None:
+        if isinstance(event, Notice):
+            time.sleep(0.5)  # until it sleeps
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    outcome = bench.sweep([toys.make_run()], {0: "sleep wordy"}, on_event=stop)
+    assert (outcome.interrupted, outcome.failed) == (True, {})
+
+
+@pytest.mark.slow
+def test_a_run_that_is_asked_to_end_while_lightning_trains_ends_by_the_signal(bench: Bench) -> None:
+    run = toys.make_run()
+    outcome = bench.sweep([run], {0: "end while training"})
+    assert outcome.failed == {run.run_id: "ProcessDied: the process was killed by signal 15 (SIGTERM)"}
 
 
 def test_a_store_that_cannot_be_written_fails_every_run_and_raises_nothing(bench: Bench) -> None:

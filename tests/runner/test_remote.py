@@ -185,6 +185,7 @@ def test_attempts_are_counted_and_logs_are_added_up(bench: Bench) -> None:
     assert bench.sweep([run], Here()).present == (run.run_id,)
     assert bench.sweep([run], Here(), rebake_all=True).baked == (run.run_id,)
     assert len(list((bench.store.root / ".old").iterdir())) == 1
+    assert (bench.store.folder(run.run_id) / "log.txt").read_text().count("--- ") == 1
 
 
 def test_a_lost_worker_costs_only_its_own_run_which_is_baked_again(bench: Bench) -> None:

@@ -1,5 +1,6 @@
 """Latency Runs in exclusive sessions, with real processes that time nothing."""
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -102,6 +103,27 @@ def test_a_session_that_dies_fails_its_runs_and_not_the_next_session(bench: Benc
     assert {failure["run_id"] for failure in bench.store.failures()} == set(outcome.failed)
     if message:
         assert all(message in text for text in outcome.failed.values())
+
+
+def test_a_run_that_another_process_holds_has_not_failed_when_its_session_dies(bench: Bench) -> None:
+    run = toys.make_latency_run("kill")
+    events: list[Event] = []
+
+    def tell(event: Event) -> None:
+        events.append(event)
+        if isinstance(event, Started) and not any(isinstance(each, Waiting) for each in events):
+            time.sleep(1.0)  # until the session is dead
+            locked.enter_context(bench.store.lock(run.run_id))
+        elif isinstance(event, Waiting):
+            locked.close()
+
+    with contextlib.ExitStack() as locked:
+        outcome = bench.time([run], on_event=tell)
+    assert [type(event) for event in events if not isinstance(event, Notice)] == [Started, Waiting, Started, Failed]
+    failure = bench.store.failure(run.run_id)
+    assert failure is not None
+    assert failure["attempt"] == 1
+    assert list(outcome.failed) == [run.run_id]
 
 
 def test_no_text_of_private_data_leaves_an_exception(bench: Bench, capfd: pytest.CaptureFixture[str]) -> None:

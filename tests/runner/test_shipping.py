@@ -110,6 +110,12 @@ def test_what_is_packed_is_unpacked(tmp_path_factory: pytest.TempPathFactory, pa
     assert shipping.below({f"x/{name}": content for name, content in packed.items()} | {"y/z": b""}, "x") == packed
 
 
+def test_weights_that_are_gone_are_not_sent_as_none(tmp_path: Path) -> None:
+    (tmp_path / "0123456789ab").mkdir()
+    with pytest.raises(DataError, match="the weights of 0123456789ab are gone"):
+        shipping.pack_weights(Store(tmp_path), "0123456789ab")
+
+
 def test_links_are_not_packed(tmp_path: Path) -> None:
     (tmp_path / "there").mkdir()
     (tmp_path / "there" / "file").write_text("text")

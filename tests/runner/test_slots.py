@@ -3,11 +3,13 @@
 import dataclasses
 import os
 from pathlib import Path
+from typing import Literal
 
 import pytest
 import seers
 import toys
 
+from bakeoff.commands.baking import check_device
 from bakeoff.errors import ConfigError
 from bakeoff.runner import sessions
 from bakeoff.runner.local import run_local
@@ -46,6 +48,7 @@ def with_gpus(number: int, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         ("0,-1,1", ("0",)),
         ("0,7,1", ("0",)),
         ("none", ()),
+        ("0,0,2", ("0", "2")),
         ("GPU-1,MIG-2", ("GPU-1", "MIG-2")),
     ],
 )
@@ -282,3 +285,12 @@ def test_recipes_that_several_devices_would_change_are_refused() -> None:
         "machine.devices=2 would change what pretrained learns, since longdoc.trained_windows is drawn over a whole batch: "
         "set machine.devices=1"
     )
+
+
+@pytest.mark.parametrize(("executor", "what"), [("inprocess", "--executor inprocess"), ("local", "a latency Run")])
+def test_gpus_are_not_chosen_where_there_are_no_slots(executor: Literal["inprocess", "local"], what: str) -> None:
+    run = toys.make_latency_run(device="cuda") if executor == "local" else toys.make_run()
+    with pytest.raises(ConfigError) as refused:
+        check_device(dataclasses.replace(MACHINE, gpus=(1,)), [run], executor=executor)
+    assert str(refused.value) == f"machine.gpus=[1] does not choose the GPU of {what}: set CUDA_VISIBLE_DEVICES instead"
+    check_device(dataclasses.replace(MACHINE, gpus=(1,)), [toys.make_run()])

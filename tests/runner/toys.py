@@ -291,6 +291,35 @@ def _exit(_: Path) -> NoReturn:
     raise SystemExit(3)
 
 
+def _sleep_wordy(_: Path) -> None:
+    def tell(_number: int, _frame: object) -> NoReturn:
+        raise RuntimeError("asked to end")
+
+    signal.signal(signal.SIGTERM, tell)
+    time.sleep(60)
+
+
+def _end_while_training(_: Path) -> None:
+    import pytorch_lightning as pl
+    import torch
+
+    class Ending(pl.LightningModule):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = torch.nn.Linear(1, 1)
+
+        def training_step(self, batch: list[torch.Tensor], _: int) -> torch.Tensor:
+            os.kill(os.getpid(), signal.SIGTERM)
+            loss: torch.Tensor = self.layer(batch[0]).sum()
+            return loss
+
+        def configure_optimizers(self) -> torch.optim.Optimizer:
+            return torch.optim.SGD(self.parameters())
+
+    rows = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(torch.zeros(4, 1)))
+    pl.Trainer(accelerator="cpu", logger=False, enable_checkpointing=False, enable_progress_bar=False).fit(Ending(), rows)
+
+
 ACTS: dict[str, Callable[[Path], None]] = {
     "raise": _raise,
     "raise chained": _raise_chained,
@@ -304,4 +333,6 @@ ACTS: dict[str, Callable[[Path], None]] = {
     "linger": _linger,
     "sleep": lambda _: time.sleep(60),
     "sleep deaf": _sleep_deaf,
+    "sleep wordy": _sleep_wordy,
+    "end while training": _end_while_training,
 }

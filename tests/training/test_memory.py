@@ -1,6 +1,8 @@
 """Batches that do not fit into memory: the same steps in pieces, the same answers, and an error where one row is too much."""
 
+import contextlib
 import dataclasses
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -12,9 +14,10 @@ import bakery
 import factories
 from bakeoff.data.batches import Batch, Documents, pad
 from bakeoff.data.masking import NOT_HIDDEN, Hiding, MaskedDocuments
+from bakeoff.models import pooling
 from bakeoff.models.bilstm import BiLstmClassifier
 from bakeoff.spec import Distillation
-from bakeoff.training import distil, memory
+from bakeoff.training import distil, memory, parallel
 from bakeoff.training import fit as fitting
 
 TRAINING = dataclasses.replace(factories.TRAINING, learning_rate=0.05, batch_size=4, epochs=3, min_steps=0)
@@ -212,6 +215,28 @@ def test_a_students_loss_adds_up() -> None:
     with torch.no_grad():
         added = sum(float(part.weight * loss(model, part.batch)) for part in parts)
         assert added == pytest.approx(float(loss(model, batch)), abs=1e-6)
+
+
+def test_a_mean_over_tokens_adds_up() -> None:
+    batch = documents(10).collate(range(10))
+    real = pooling.mask_of(batch.lengths, batch.ids)
+    parts = memory.pieces(batch, 3)
+    means = [float(part.batch.ids[pooling.mask_of(part.batch.lengths, part.batch.ids)].float().mean()) for part in parts]
+    added = sum(part.weight * part.batch.token_weight * mean for part, mean in zip(parts, means, strict=True))
+    assert added == pytest.approx(float(batch.ids[real].float().mean()), rel=1e-6)
+    assert [part.batch.token_weight for part in memory.pieces(batch, None)] == [1.0]
+    assert parts[0].batch.to(torch.device("cpu")).token_weight == parts[0].batch.token_weight != 1.0
+
+
+def test_several_devices_say_what_to_do_where_memory_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    @contextlib.contextmanager
+    def together(*_: object, **__: object) -> Iterator[parallel.Place]:
+        yield parallel.ALONE
+
+    monkeypatch.setattr(parallel, "together", together)
+    options = {"precision": "float32", "device": "cpu", "devices": 2, "seed": 0, "log": lambda step, metrics: None}
+    with pytest.raises(memory.OutOfMemory, match=r"with machine\.devices=2: set machine\.devices=1, where batches are halved"):
+        fitting.fit(Cramped(classifier(), training_rows=1), TRAINING, documents(10), None, **options)  # type: ignore[arg-type]
 
 
 def test_a_batch_of_too_many_tokens_is_learned_from_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:

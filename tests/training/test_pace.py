@@ -121,6 +121,23 @@ def test_the_head_learns_alone_first_and_then_all(folder: Path) -> None:
     assert all(p.requires_grad for p in model.parameters())
 
 
+def test_an_encoder_learns_although_memory_ended_while_it_waited(folder: Path) -> None:
+    class Cramped(Watch):
+        """Has no room for the second step of the first try."""
+
+        def __call__(self, classifier: nn.Module, batch: Batch) -> torch.Tensor:
+            loss = super().__call__(classifier, batch)
+            if len(self.heads) == 2:
+                raise torch.OutOfMemoryError
+            return loss
+
+    model, watch = classifier(folder), Cramped()
+    done = fit(model, loss=watch, pace=optim.Pace(head_first_epochs=2), validation=documents(4))
+    assert done.micro_batch_size is not None
+    assert torch.equal(watch.encoders[0], watch.encoders[2])
+    assert not torch.equal(watch.encoders[0], watch.encoders[-1])
+
+
 def test_an_encoder_that_waits_does_not_decay_either(folder: Path) -> None:
     model, watch = classifier(folder), Watch()
     heavy = dataclasses.replace(TRAINING, weight_decay=10.0, epochs=2)

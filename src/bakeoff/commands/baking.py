@@ -4,7 +4,6 @@ import contextlib
 import dataclasses
 import functools
 import os
-import shutil
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -19,7 +18,7 @@ from bakeoff.probes.grid import lengths_of
 from bakeoff.probes.requirements import require
 from bakeoff.provenance import provenance, usable_cpus
 from bakeoff.record import Provenance, Record
-from bakeoff.runner import live, needs
+from bakeoff.runner import live, needs, weights
 from bakeoff.runner.attempt import LOG
 from bakeoff.runner.events import Event, Outcome, Started
 from bakeoff.runner.inprocess import run_inprocess
@@ -131,7 +130,7 @@ def _bake_told(
     if machine.keep_weights == "none":
         for run_id in needed & begun:  # never weights that were there, or that another process baked meanwhile
             with contextlib.suppress(Locked), store.lock(run_id):
-                shutil.rmtree(store.folder(run_id) / needs.MODEL, ignore_errors=True)
+                weights.drop(store.folder(run_id) / needs.MODEL)
     if not timed or outcome.interrupted:
         return outcome
     return outcome.and_then(
@@ -173,8 +172,13 @@ def tell_end(outcome: Outcome, runs: Sequence[Run], store: Store) -> None:
 def check_device(machine: Machine, runs: Sequence[Run], *, executor: Executor = "local") -> None:
     """Raise ConfigError when a GPU that is asked for is not there, or several devices are asked for what only one can do.
 
-    What a cluster has is asked when it is connected to; latency Runs are refused there.
+    What a cluster has is asked when it is connected to; latency Runs are refused there. `machine.gpus` chooses among slots, and is
+    refused where there are none: in this process, and in sessions on a GPU.
     """
+    timed_on_gpu = any(isinstance(run.probe, Latency) and run.probe.device == "cuda" for run in runs)
+    if machine.gpus is not None and (executor == "inprocess" or timed_on_gpu):
+        what = "--executor inprocess" if executor == "inprocess" else "a latency Run"
+        raise ConfigError(f"machine.gpus={list(machine.gpus)} does not choose the GPU of {what}: set CUDA_VISIBLE_DEVICES instead")
     if executor == "ray":
         on_cluster.refuse_latency(runs)
     else:
@@ -182,7 +186,7 @@ def check_device(machine: Machine, runs: Sequence[Run], *, executor: Executor = 
     for each in (*(needed for run in runs for needed in needs.needs_of(run).values()), *runs):
         if (reason := refusal(each, machine)) is not None:
             raise ConfigError(reason)
-    if any(isinstance(run.probe, Latency) and run.probe.device == "cuda" for run in runs) and not visible_gpus():
+    if timed_on_gpu and not visible_gpus():
         raise ConfigError("probe.device=cuda, but there is no GPU here: set probe.device=cpu")
 
 

@@ -2,18 +2,16 @@
 
 import contextlib
 import os
-import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from bakeoff import convert
 from bakeoff.cache import cache_root
 from bakeoff.errors import BakeoffError, ConfigError
 from bakeoff.runner.needs import MODEL
+from bakeoff.runner.weights import GONE, drop
 from bakeoff.spec import Run, is_run_id
 from bakeoff.store import Locked, Store, default_root
 
@@ -22,6 +20,7 @@ CACHES = ("prepared", "tokens", "features", "onnx", "sha256")
 ASSETS = "assets"
 """The folder of the cache whose contents would have to be fetched again."""
 OLD = ".old"
+BUSY = "something is baked now, and may need them yet: run this again when bakeoff status shows nothing at work"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,7 +49,9 @@ def clean(*, weights: bool, caches: bool, assets: bool, old: bool, dry_run: bool
     if old:
         folders = sorted((store.root / OLD).glob(f"*/{MODEL}"))
         freed.append(_freed("weights of Runs that were set aside", folders, dry_run=dry_run))
-    if caches:
+    if caches and store.holders():
+        kept.append(f"kept: all caches, since {BUSY}")
+    elif caches:
         freed += [_freed(f"cache of {name}", [root / name] if (root / name).is_dir() else [], dry_run=dry_run) for name in CACHES]
     if assets:
         freed.append(_freed("fetched assets", [root / ASSETS] if (root / ASSETS).is_dir() else [], dry_run=dry_run))
@@ -60,8 +61,11 @@ def clean(*, weights: bool, caches: bool, assets: bool, old: bool, dry_run: bool
 
 
 def _weights(store: Store, kept: list[str], *, dry_run: bool) -> Freed:
-    """Free the weights of every Run that nobody bakes and that no unfinished Run is built from; `kept` says why others stay."""
-    needed = needed_now(store)
+    """Free the weights of every Run that no failed Run is built from, and none while something is baked; `kept` says why others stay."""
+    if store.holders():
+        kept.append(f"kept: all weights, since {BUSY}")
+        return Freed(what="weights", places=0, bytes=0)
+    needed = _needed(store)
     count = size = 0
     for folder in _with_weights(store):
         run_id = folder.name
@@ -77,26 +81,15 @@ def _weights(store: Store, kept: list[str], *, dry_run: bool) -> Freed:
             except Locked:
                 kept.append(f"kept: the weights of {run_id}, which another process bakes now")
                 continue
-            freed = _freed("", [folder / MODEL], dry_run=dry_run)
+            freed = _freed("", _weights_in(folder), dry_run=dry_run)
         count, size = count + 1, size + freed.bytes
     return Freed(what=f"weights of {count} Run{'' if count == 1 else 's'}", places=count, bytes=size)
 
 
-def needed_now(store: Store) -> dict[str, str]:
-    """Run id → who is built from its weights: Runs that are being baked, or failed; while something is baked, recorded ones too."""
-    running = [each.run_id for each in store.holders()]
-    unfinished = [run for run_id in running if (run := _being_baked(store, run_id)) is not None]
-    unfinished += [run for failure in store.failures() if (run := _built(failure.get("run"))) is not None]
-    others = [record.run for record in store.load_all()] if running else []
-    found = {need.run_id: f"{run.run_id} may still be baked from them" for run in others for need in run.needs.values()}
-    return found | {need.run_id: f"{run.run_id} is not baked yet" for run in unfinished for need in run.needs.values()}
-
-
-def _being_baked(store: Store, run_id: str) -> Run | None:
-    try:
-        return _built(yaml.safe_load((store.folder(run_id) / "run.yaml").read_text(encoding="utf-8")))
-    except (OSError, ValueError, yaml.YAMLError):
-        return None
+def _needed(store: Store) -> dict[str, str]:
+    """Run id → which failed Run is built from its weights."""
+    unfinished = [run for failure in store.failures() if (run := _built(failure.get("run"))) is not None]
+    return {need.run_id: f"{run.run_id} is not baked yet" for run in unfinished for need in run.needs.values()}
 
 
 def _built(plain: Any) -> Run | None:
@@ -110,14 +103,17 @@ def _built(plain: Any) -> Run | None:
 
 def _with_weights(store: Store) -> Iterator[Path]:
     if store.root.is_dir():
-        yield from (path for path in sorted(store.root.iterdir()) if is_run_id(path.name) and (path / MODEL).is_dir())
+        yield from (path for path in sorted(store.root.iterdir()) if is_run_id(path.name) and _weights_in(path))
+
+
+def _weights_in(folder: Path) -> list[Path]:
+    """The weights of a Run, and what is left of those that somebody began to delete."""
+    return [path for path in (folder / MODEL, *sorted(folder.glob(f"{GONE}*"))) if path.is_dir()]
 
 
 def _freed(what: str, folders: Sequence[Path], *, dry_run: bool) -> Freed:
     size = sum(_bytes_of(folder) for folder in folders)
-    for folder in () if dry_run else folders:
-        shutil.rmtree(folder, ignore_errors=True)
-    left = 0 if dry_run else sum(_bytes_of(folder) for folder in folders)
+    left = 0 if dry_run else sum(_bytes_of(drop(folder)) for folder in folders)
     return Freed(what=what, places=len(folders), bytes=size - left)
 
 

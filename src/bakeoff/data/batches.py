@@ -26,10 +26,12 @@ class Batch:
     lengths: torch.Tensor
     labels: torch.Tensor
     rows: torch.Tensor
+    token_weight: float = 1.0
+    """Of a piece of a batch: what a mean over its tokens counts for, beside one over its rows."""
 
     def to(self, device: torch.device) -> "Batch":
         """The same batch on a device; lengths stay on the CPU, where nothing waits for them."""
-        return Batch(self.ids.to(device), self.lengths, self.labels.to(device), self.rows)
+        return Batch(self.ids.to(device), self.lengths, self.labels.to(device), self.rows, self.token_weight)
 
 
 def pad(documents: Sequence[Ids], pad_id: int) -> tuple[torch.Tensor, torch.Tensor]:

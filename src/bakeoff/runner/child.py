@@ -9,6 +9,7 @@ import sys
 import threading
 from collections.abc import Callable, Mapping
 from multiprocessing.connection import Connection
+from types import FrameType
 from typing import Any
 
 from bakeoff.runner import failure
@@ -31,7 +32,7 @@ def main(work: Work, private: bool, channel: Connection) -> None:
     """Do the work, send what it tells through `channel`, and leave; `private` keeps texts out of what threads print."""
     # Ctrl-C reaches the whole process group; the parent stops its children itself.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    signal.signal(signal.SIGTERM, _end)
     faulthandler.enable(file=2)
     threading.Thread(target=_die_with_parent, daemon=True).start()
     if private:
@@ -50,6 +51,12 @@ def main(work: Work, private: bool, channel: Connection) -> None:
                 stream.flush()
         # A library's thread that never ends must not keep a finished Run's slot.
         os._exit(code)
+
+
+def _end(number: int, _frame: FrameType | None) -> None:
+    """End by the signal. Lightning replaces the default action by an exception, but calls a handler that it finds."""
+    signal.signal(number, signal.SIG_DFL)
+    os.kill(os.getpid(), number)
 
 
 def _die_with_parent() -> None:

@@ -1,5 +1,6 @@
 """What the driver does with what a worker gave back: the files go into the store, the record last."""
 
+import contextlib
 import json
 from collections.abc import Callable, Container
 from dataclasses import replace
@@ -36,7 +37,8 @@ def land(
         elif isinstance(event, Finished | Failed):
             end = event
     try:
-        _add_log(task, own.pop(LOG, b""))
+        if not isinstance(end, Finished):
+            _add_log(task, own)
         shipping.unpack({f"{MIRROR}/{name}": content for name, content in shipping.below(returned.files, MIRROR).items()}, task.store.root)
         match end:
             case Failed():
@@ -45,6 +47,8 @@ def land(
             case Finished():
                 return _keep(task, own, end, best_of=best_of, tell=lambda text: tell(Notice(text=text)))
     except Exception as error:
+        with contextlib.suppress(OSError):
+            _add_log(task, own)
         return failed(task, error, log=False)
     return None
 
@@ -52,9 +56,11 @@ def land(
 def _keep(task: Task, own: Packed, end: Finished, *, best_of: Container[str] | None, tell: Notify) -> Finished | Present:
     content = own.pop(RECORD)
     if is_recorded(task):
+        _add_log(task, own)
         weights.restore(task.run, task.store, _unpacking(own, content), tell)
         return Present(run=task.run)
     folder = clear(task, tell)
+    _add_log(task, own)  # not before: a folder that is set aside takes its log along
     shipping.unpack(own, folder)
     record = records.from_json(content.decode())
     if record.run_id != task.run.run_id:
@@ -75,8 +81,9 @@ def _unpacking(own: Packed, content: bytes) -> Callable[[Run, Path, Notify, Call
     return bake
 
 
-def _add_log(task: Task, content: bytes) -> None:
+def _add_log(task: Task, own: Packed) -> None:
+    """Add what a worker logged to the log of earlier attempts, once."""
     folder = task.store.folder(task.run.run_id)
     folder.mkdir(parents=True, exist_ok=True)
     with open(folder / LOG, "ab") as log:
-        log.write(content)
+        log.write(own.pop(LOG, b""))

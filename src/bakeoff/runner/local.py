@@ -12,7 +12,7 @@ from multiprocessing.process import BaseProcess
 from bakeoff.errors import BakeoffError
 from bakeoff.runner import child, failure, needs
 from bakeoff.runner.attempt import Bake, End, Task, is_locked, stands, tasks, write_down
-from bakeoff.runner.events import Event, Notice, Outcome, Present, Started, Tally, Waiting, finished
+from bakeoff.runner.events import Event, Failed, Notice, Outcome, Present, Started, Tally, Waiting, finished
 from bakeoff.runner.processes import (
     FORK_SERVER_DIED,
     GRACE_SECONDS,
@@ -154,8 +154,9 @@ class _Pool:
             each.overdue, each.kill_at = True, now + GRACE_SECONDS
 
     def stop(self) -> None:
-        """End every child still at work: asked first, killed after a grace. What it had finished counts."""
+        """End every child still at work: asked first, killed after a grace. What it had finished counts, and no failure by the stop."""
         for each in self.children:
+            self._receive(each)
             each.process.terminate()
         deadline = time.monotonic() + GRACE_SECONDS
         for each in self.children:
@@ -163,8 +164,9 @@ class _Pool:
             if each.process.exitcode is None:
                 each.process.kill()
                 each.process.join()
+            ended = each.end is not None
             self._receive(each)
-            if each.end is not None and not isinstance(each.end, Waiting):
+            if each.end is not None and not isinstance(each.end, Waiting) and (ended or not isinstance(each.end, Failed)):
                 self.tally.add(each.end)
         self.children.clear()
 
@@ -227,7 +229,8 @@ class _Pool:
             self.adrift.append(each.process)
         if each.open:
             each.channel.close()
-        end = each.end or self._died(each)
+        stopped = each.overdue and isinstance(each.end, Failed)  # it failed since it was asked to end
+        end = self._died(each) if each.end is None or stopped else each.end
         if end is None:
             return
         self.tally.add(end)

@@ -13,7 +13,7 @@ from pathlib import Path
 from bakeoff.errors import BakeoffError
 from bakeoff.record import Record
 from bakeoff.runner import child, failure
-from bakeoff.runner.attempt import LOG, Notify, Task, clear, failed, is_locked, redirect_output, stands, tasks, write_down
+from bakeoff.runner.attempt import LOG, End, Notify, Task, clear, failed, is_locked, redirect_output, stands, tasks, write_down
 from bakeoff.runner.events import Event, Notice, Outcome, Present, Started, Tally, Waiting, finished
 from bakeoff.runner.inprocess import calm_interrupts, limited
 from bakeoff.runner.processes import GRACE_SECONDS, STOPPED_FROM_OUTSIDE, Interrupt, finishing, start_fork_server
@@ -182,9 +182,9 @@ class _Session:
         receiver.close()
         if overdue and not self.interrupt.requested:
             assert self.limit_seconds is not None
-            self._died(open_.values(), failure.time_limit(self.limit_seconds))
+            self._died(open_.values(), failure.time_limit(self.limit_seconds), waiting)
         elif not (process.exitcode in STOPPED_FROM_OUTSIDE and self.interrupt.reached_us()):
-            self._died(open_.values(), failure.death(process.exitcode))
+            self._died(open_.values(), failure.death(process.exitcode), waiting)
         return waiting
 
     def _seconds_left(self) -> float | None:
@@ -209,14 +209,24 @@ class _Session:
             return False
         return True
 
-    def _died(self, tasks: Iterable[Task], described: failure.Described) -> None:
+    def _died(self, tasks: Iterable[Task], described: failure.Described, waiting: list[Task]) -> None:
         """A session left without a word about these Runs."""
         for task in tasks:
-            record = task.store.load(task.run.run_id)
-            if record is not None and stands(task):
-                self.tally.add(finished(record, seconds=0.0))
-            else:
-                self.tally.add(write_down(task, described))
+            try:
+                with task.store.lock(task.run.run_id):
+                    end = self._end_of(task, described)
+            except Locked:  # another sweep has taken over already
+                waiting.append(task)
+                end = Waiting(run=task.run)
+            except (OSError, BakeoffError):
+                end = write_down(task, described)
+            self.tally.add(end)
+
+    def _end_of(self, task: Task, described: failure.Described) -> End:
+        record = task.store.load(task.run.run_id)
+        if record is not None and stands(task):
+            return finished(record, seconds=0.0)
+        return write_down(task, described)
 
 
 def _slot(tasks: Sequence[Task]) -> Slot:

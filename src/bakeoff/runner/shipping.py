@@ -82,8 +82,10 @@ def pack_own(own: Own) -> Packed:
 
 
 def pack_weights(store: Store, run_id: str) -> Packed:
-    """The record and the weights of a Run, from which others are built."""
+    """The record and the weights of a Run, from which others are built. Raises DataError where they are gone."""
     folder = store.folder(run_id)
+    if not (folder / MODEL).is_dir():
+        raise DataError(f"the weights of {run_id} are gone since this began: ask for the same again, which bakes them too")
     return {RECORD: (folder / RECORD).read_bytes()} | {f"{MODEL}/{name}": content for name, content in pack(folder / MODEL).items()}
 
 

@@ -42,7 +42,8 @@ def gpus() -> tuple[str, ...]:
         named = name.startswith(("GPU-", "MIG-")) and there > 0
         if not named and not (name.isdigit() and int(name) < there):
             break
-        usable.append(name)
+        if name not in usable:  # one that is named twice is one GPU
+            usable.append(name)
     return tuple(usable)
 
 

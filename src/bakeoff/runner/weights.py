@@ -3,6 +3,7 @@
 import dataclasses
 import math
 import os
+import secrets
 import shutil
 from collections.abc import Callable, Container
 from pathlib import Path
@@ -15,6 +16,8 @@ from bakeoff.spec import Run
 from bakeoff.store import Store
 
 PREDICTIONS = "predictions.parquet"
+GONE = f".{MODEL}-gone-"
+"""How the name of weights begins that are being deleted."""
 TOLERANCE = 1e-4
 """How far a probability may be from the recorded one: other processors round otherwise."""
 
@@ -41,6 +44,17 @@ def restore(run: Run, store: Store, bake: Callable[[Run, Path, Notify, Callable[
         os.rename(folder / MODEL, store.folder(run.run_id) / MODEL)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def drop(folder: Path) -> Path:
+    """Delete a folder such as `model/` so that nobody ever meets half of it; the folder where what cannot be deleted is left."""
+    gone = folder.with_name(f"{GONE}{os.getpid()}-{secrets.token_hex(4)}")
+    try:
+        os.rename(folder, gone)
+    except OSError:  # it is not there, or nothing can be deleted here
+        return folder
+    shutil.rmtree(gone, ignore_errors=True)
+    return gone
 
 
 def difference(recorded: Path, again: Path) -> float | None:
@@ -85,4 +99,4 @@ def keep_best(answer: Record, store: Store, needed: Container[str]) -> None:
     best = min(rivals, key=rank)
     for each in rivals:
         if each is not best and each.run_id not in needed:
-            shutil.rmtree(store.folder(each.run_id) / MODEL, ignore_errors=True)
+            drop(store.folder(each.run_id) / MODEL)

@@ -103,7 +103,7 @@ def loss_of(how: Distillation, teacher_logits: torch.Tensor, near: "Nearness | N
         with near.watching(classifier) if near is not None else contextlib.nullcontext():
             logits = classifier(batch.ids, batch.lengths)
         total = combined(how, logits, teacher_logits[batch.rows].to(logits.device), batch.labels)
-        return total if near is None else total + how.hidden_weight * near.distance(batch)
+        return total if near is None else total + how.hidden_weight * batch.token_weight * near.distance(batch)
 
     return loss
 

@@ -62,7 +62,8 @@ def fit(
     a batch's targets, or else by cross-entropy.
     Never takes fewer than `training.min_steps` steps; a loss that is not finite ends training with that reason.
     Where a batch does not fit into memory, training begins again with fewer of its rows read at a time, and the same steps.
-    With `devices`, as many of them share the rows of each batch; `loss` and `validation_loss` must then be picklable.
+    With `devices`, as many of them share the rows of each batch, or raise OutOfMemory where these do not fit; `loss` and
+    `validation_loss` must then be picklable.
     """
     steps = functools.partial(
         _fit,
@@ -81,7 +82,10 @@ def fit(
         alone = functools.partial(steps, log=log, place=ALONE)
         return memory.train_within(lambda rows: alone(micro_batch_size=rows), classifier, batch_size=training.batch_size)
     with parallel.together(functools.partial(_help, steps, seed, torch.get_num_threads()), devices=devices, device=device) as place:
-        return steps(log=log, place=place)
+        try:
+            return steps(log=log, place=place)
+        except torch.OutOfMemoryError:
+            raise memory.OutOfMemory(devices=devices) from None
 
 
 def _help(steps: Callable[..., Fitted], seed: int, threads: int, place: Place) -> None:

@@ -3,7 +3,7 @@
 import gc
 import random
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -21,10 +21,14 @@ TRAINING_TOKENS = 524_288
 
 
 class OutOfMemory(BakeoffError):
-    """Not even one document at a time fits."""
+    """Not even one document at a time fits; or, on several devices, where no batch is read in pieces, the share of one of them."""
 
-    def __init__(self) -> None:
-        super().__init__("out of GPU memory even with one document at a time: lower longdoc.max_tokens, or choose a smaller model")
+    def __init__(self, *, devices: int = 1) -> None:
+        super().__init__(
+            "out of GPU memory even with one document at a time: lower longdoc.max_tokens, or choose a smaller model"
+            if devices == 1
+            else f"out of GPU memory with machine.devices={devices}: set machine.devices=1, where batches are halved until they fit"
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,6 +36,8 @@ class Start:
     """A model and all random numbers as they were before training, to train it again from there."""
 
     weights: dict[str, torch.Tensor]
+    learns: dict[str, bool]
+    """Whether each parameter has a gradient: the encoder has none while the head learns alone."""
     of_python: Any
     of_numpy: Any
     of_torch: torch.Tensor
@@ -42,6 +48,7 @@ class Start:
         """Remember how things stand; the copy of the weights is on the CPU."""
         return cls(
             weights={name: tensor.detach().to("cpu", copy=True) for name, tensor in model.state_dict().items()},
+            learns={name: parameter.requires_grad for name, parameter in model.named_parameters()},
             of_python=random.getstate(),
             of_numpy=np.random.get_state(),
             of_torch=torch.get_rng_state(),
@@ -53,6 +60,8 @@ class Start:
         model.cpu()
         model.zero_grad(set_to_none=True)
         model.load_state_dict(self.weights)
+        for name, parameter in model.named_parameters():
+            parameter.requires_grad_(self.learns[name])
         random.setstate(self.of_python)
         np.random.set_state(self.of_numpy)
         torch.set_rng_state(self.of_torch)
@@ -82,8 +91,12 @@ def pieces(batch: Batch, most_rows: int | None) -> list[Share]:
     n = 1 if most_rows is None else -(-len(batch.lengths) // most_rows)
     if n == 1:
         return [share(batch, ALONE)]
-    parts = (share(batch, Place(number, n)) for number in range(n))
-    return [Share(batch=part.batch, weight=part.weight / n) for part in parts]
+    parts, mean_tokens = (share(batch, Place(number, n)) for number in range(n)), float(batch.lengths.float().mean())
+
+    def piece(part: Batch) -> Batch:
+        return replace(part, token_weight=float(part.lengths.float().mean()) / mean_tokens if mean_tokens else 1.0)
+
+    return [Share(batch=piece(part.batch), weight=part.weight / n) for part in parts]
 
 
 def reads_whole(classifier: nn.Module) -> bool:
