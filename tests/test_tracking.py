@@ -389,9 +389,6 @@ print("done")
 
 @pytest.mark.slow
 def test_a_closed_port_is_told_once_and_the_run_is_kept_offline(tmp_path: Path) -> None:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        url = f"http://127.0.0.1:{listener.getsockname()[1]}"
     code = """
 tracking._INIT_SECONDS = 3.0
 import time
@@ -402,8 +399,11 @@ for seed in (0, 1):
     mirror.finish(record(seed))
 print(time.monotonic() - begin)
 """
-    ended = program(tmp_path, code, mode="online", WANDB_BASE_URL=url, WANDB_API_KEY="0123456789" * 4)
-    out, err = ended.communicate(timeout=100)
+    with socket.socket() as closed:  # bound all the while and never listening, so that nobody else can answer there
+        closed.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{closed.getsockname()[1]}"
+        ended = program(tmp_path, code, mode="online", WANDB_BASE_URL=url, WANDB_API_KEY="0123456789" * 4)
+        out, err = ended.communicate(timeout=100)
     assert ended.returncode == 0, err
     *notices, seconds = out.splitlines()
     assert len(set(notices)) == 1

@@ -163,11 +163,9 @@ def _flatten(into: dict[str, float | str], prefix: str, plain: Any) -> None:
 
 def _named(run: Run, machine: Machine, group: str | None) -> dict[str, Any]:
     """What W&B is told of a Run as it begins."""
-    # Under an agent the id is the agent's; elsewhere every attempt is a W&B run of its own, never resumed.
-    own_id = None if os.environ.get("WANDB_SWEEP_ID") else f"{run.run_id}-{secrets.token_hex(4)}"
     return {
         "project": machine.wandb_project,
-        "id": own_id,
+        "id": None if os.environ.get("WANDB_SWEEP_ID") else run.run_id,  # under an agent the id is the agent's
         "name": f"{run.run_id} {run.title}"[:128],
         "config": {"run_id": run.run_id, "question_id": run.question_id, **without_folders(to_plain(run))},
         "group": group,
@@ -195,6 +193,7 @@ def _init_online(named: Mapping[str, Any], folder: Path, notify: Callable[[str],
 
 
 def _init(named: Mapping[str, Any], folder: Path, mode: Mode) -> Any:
+    """A W&B run; every attempt has an id of its own, which begins with the one named, since W&B refuses one that failed to start."""
     for name in ("DIR", "CACHE_DIR", "DATA_DIR", "ARTIFACT_DIR"):
         os.environ.setdefault(f"WANDB_{name}", str(folder))
     # Its error reports carry tracebacks with messages, which may quote texts.
@@ -221,7 +220,8 @@ def _init(named: Mapping[str, Any], folder: Path, mode: Mode) -> Any:
         "x_transaction_log_flush_interval": 0.2,  # what a killed Run keeps; 15 by default
     }
     settings = wandb.Settings(**{name: value for name, value in wanted.items() if name in wandb.Settings.model_fields})
-    started = wandb.init(**named, settings=settings)
+    own_id = f"{named['id']}-{secrets.token_hex(4)}" if named.get("id") else None
+    started = wandb.init(**{**named, "id": own_id}, settings=settings)
     started.define_metric("*", step_metric=_STEP)
     return started
 
