@@ -9,7 +9,7 @@ import pytest
 import factories
 from bakeoff.errors import DataError
 from bakeoff.record import Provenance
-from bakeoff.report.evidence import read_evidence, write_evidence
+from bakeoff.report.evidence import outcomes, read_evidence, write_evidence
 from bakeoff.report.guards import refuse, tuning
 from bakeoff.report.pages import write_report
 from bakeoff.spec import Run
@@ -32,7 +32,10 @@ def rewrite(store: Store, run_id: str, **changes: object) -> None:
 
 
 def test_clean_records_pass(store: Store, run: Run) -> None:
-    refuse([run, factories.make_run(seed=9)], store.load_all(), store, allow_dirty=False)
+    found = store.load_all()
+    assert [record.run_id for record in found] == [run.run_id]
+    assert not any(record.provenance.dirty for record in found)
+    refuse([run, factories.make_run(seed=9)], found, store, allow_dirty=False)  # nor is a Run refused that is not baked yet
 
 
 def test_uncommitted_code_is_refused_unless_it_is_allowed(store: Store, run: Run) -> None:
@@ -65,6 +68,8 @@ def test_a_record_of_another_recipe_is_refused(store: Store, run: Run) -> None:
 def test_a_file_that_is_no_record_is_baked_again(store: Store, run: Run) -> None:
     (store.folder(run.run_id) / "record.json").write_text("{")
     refuse([run], [], store, allow_dirty=False)
+    (told,) = outcomes(sweep_of(cell(run)), store)
+    assert (told.status, told.reason) == ("missing", "not baked yet")
 
 
 def test_evidence_of_a_changed_recipe_is_refused(store: Store, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,16 +3,15 @@
 import functools
 import multiprocessing
 import time
-from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 
 from bakeoff.errors import BakeoffError
-from bakeoff.runner import child, failure, needs
-from bakeoff.runner.attempt import Bake, End, Task, is_locked, stands, tasks, write_down
-from bakeoff.runner.events import Event, Failed, Notice, Outcome, Present, Started, Tally, Waiting, finished
+from bakeoff.runner import child, failure
+from bakeoff.runner.attempt import Bake, End, Task, stands, tasks, write_down
+from bakeoff.runner.events import Event, Failed, Notice, Outcome, Started, Tally, Waiting, finished
 from bakeoff.runner.processes import (
     FORK_SERVER_DIED,
     GRACE_SECONDS,
@@ -21,6 +20,7 @@ from bakeoff.runner.processes import (
     finishing,
     start_fork_server,
 )
+from bakeoff.runner.queue import Queue
 from bakeoff.runner.slots import Slot, numbered
 from bakeoff.spec import Run
 from bakeoff.store import Locked, Store
@@ -53,13 +53,14 @@ def run_local(
     """
     start_fork_server(preload)
     todo = tasks(runs, store=store, share_texts=share_texts, rebake_all=rebake_all)
+    tally = Tally(on_event=on_event)
     with Interrupt() as interrupt:
         pool = _Pool(
             bake=bake,
             free=numbered(slots),
             interrupt=interrupt,
-            tally=Tally(on_event=on_event),
-            pending=deque(todo),
+            tally=tally,
+            queue=Queue(todo, tally),
             limit_seconds=limit_seconds,
         )
         try:
@@ -92,26 +93,20 @@ class _Pool:
     free: list[Slot]
     interrupt: Interrupt
     tally: Tally
-    pending: deque[Task]
+    queue: Queue
     limit_seconds: float | None
-    waiting: deque[Task] = field(default_factory=deque)
     children: list[_Child] = field(default_factory=list)
     adrift: list[BaseProcess] = field(default_factory=list)
     """Children whose fork server died; dropping one would tell it that its parent is dead."""
-    here: frozenset[str] = field(init=False)
-    """Ids of all Runs of this call."""
-
-    def __post_init__(self) -> None:
-        self.here = frozenset(task.run.run_id for task in self.pending)
 
     def work(self) -> None:
         """Until every Run has ended, or an interrupt."""
         while not self.interrupt.requested:
             if self.interrupt.finishing:
                 self._finish()
-            while self.free and (task := self._next()) is not None:
+            while self.free and (task := self.queue.next()) is not None:
                 self._start(task)
-            if not (self.children or self.pending or self.waiting):
+            if not (self.children or self.queue):
                 return
             watched: list[Connection | int] = [self.interrupt.reader]
             for each in self.children:
@@ -128,14 +123,13 @@ class _Pool:
 
     def _finish(self) -> None:
         """After the first Ctrl-C: leave what has not begun, and say what is still waited for."""
-        self.pending.clear()
-        self.waiting.clear()
+        self.queue.clear()
         if self.children:
             self.tally.add(Notice(text=finishing(len(self.children), "Run"), about="interrupt"))
 
     def _next_look_seconds(self) -> float | None:
         """How long to wait at most for a child or a signal; null for ever."""
-        now, times = time.perf_counter(), [_RETRY_SECONDS] if self.waiting and self.free else []
+        now, times = time.perf_counter(), [_RETRY_SECONDS] if self.queue.waits_for_others and self.free else []
         for each in self.children:
             if each.kill_at is not None:
                 times.append(each.kill_at - now)
@@ -170,24 +164,8 @@ class _Pool:
                 self.tally.add(each.end)
         self.children.clear()
 
-    def _next(self) -> Task | None:
-        """The next Run in order that waits for no other; once none is left, one whose lock was released."""
-        for task in self.pending:
-            if not needs.waits(task.run, self.tally, self.here):
-                self.pending.remove(task)
-                return task
-        for task in self.waiting:
-            if not is_locked(task.store, task.run.run_id):
-                self.waiting.remove(task)
-                return task
-        return None
-
     def _start(self, task: Task) -> None:
-        if stands(task):
-            self.tally.add(Present(run=task.run))
-            return
-        if (reason := needs.hindrance(task.run, self.tally, task.store)) is not None:
-            self.tally.add(write_down(task, reason))
+        if self.queue.has_ended(task):
             return
         context = multiprocessing.get_context("forkserver")
         receiver, sender = context.Pipe(duplex=False)
@@ -235,7 +213,7 @@ class _Pool:
             return
         self.tally.add(end)
         if isinstance(end, Waiting):
-            self.waiting.append(each.task)
+            self.queue.leave_until_last(each.task)
 
     def _died(self, each: _Child) -> End | None:
         """The end of a child that left without a word; null when it was stopped from outside together with us."""

@@ -2,18 +2,18 @@
 
 import contextlib
 import time
-from collections import deque
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Protocol
 
 from bakeoff.runner import landing, needs, shipping
-from bakeoff.runner.attempt import Bake, Task, failed, is_locked, is_recorded, stands, tasks, write_down
+from bakeoff.runner.attempt import Bake, Task, failed, is_recorded, stands, tasks, write_down
 from bakeoff.runner.elsewhere import Order, Rename, Returned
 from bakeoff.runner.events import Event, Notice, Outcome, Present, Started, Tally, Waiting
 from bakeoff.runner.failure import Described
 from bakeoff.runner.processes import Interrupt, finishing
+from bakeoff.runner.queue import Queue
 from bakeoff.runner.shipping import Packed
 from bakeoff.spec import Machine, Run
 from bakeoff.store import Locked, Store
@@ -82,8 +82,9 @@ def run_remote(
     """
     todo = tasks(runs, store=store, share_texts=cluster.machine.share_texts, rebake_all=rebake_all)
     how = _How(bake=bake, rename=rename, preload=tuple(preload), environment=environment, limit_seconds=limit_seconds)
+    tally = Tally(on_event=on_event)
     with Interrupt() as interrupt:
-        driver = _Driver(cluster=cluster, how=how, interrupt=interrupt, tally=Tally(on_event=on_event), pending=deque(todo))
+        driver = _Driver(cluster=cluster, how=how, interrupt=interrupt, tally=tally, queue=Queue(todo, tally))
         try:
             driver.work()
         finally:
@@ -116,29 +117,26 @@ class _Driver:
     how: _How
     interrupt: Interrupt
     tally: Tally
-    pending: deque[Task]
-    waiting: deque[Task] = field(default_factory=deque)
+    queue: Queue
     out: dict[Hashable, _Flight] = field(default_factory=dict)
     shipped: dict[Hashable, Any] = field(default_factory=dict)
     """Place of own files, or id of a Run whose weights others need → reference to them, put once."""
     losses: dict[str, int] = field(default_factory=dict)
     empty_since: float | None = None
-    here: frozenset[str] = field(init=False)
     needed: frozenset[str] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.here = frozenset(task.run.run_id for task in self.pending)
-        self.needed = needs.needed_by(task.run for task in self.pending)
+        self.needed = needs.needed_by(task.run for task in self.queue.left)
 
     def work(self) -> None:
         """Until every Run has ended, or an interrupt."""
         while not self.interrupt.requested:
             slots = self.cluster.slots()
-            while len(self.out) < slots and not self.interrupt.finishing and (task := self._next()) is not None:
+            while len(self.out) < slots and not self.interrupt.finishing and (task := self.queue.next()) is not None:
                 self._start(task)
             if self.interrupt.finishing:
                 self._finish()
-            if self.interrupt.requested or not (self.out or self.pending or self.waiting):
+            if self.interrupt.requested or not (self.out or self.queue):
                 return
             self._give_up_without_nodes(slots)
             if not self.out:
@@ -159,29 +157,12 @@ class _Driver:
 
     def _finish(self) -> None:
         """After the first Ctrl-C: leave what has not begun, and say what is still waited for."""
-        self.pending.clear()
-        self.waiting.clear()
+        self.queue.clear()
         if self.out:
             self.tally.add(Notice(text=finishing(len(self.out), "Run"), about="interrupt"))
 
-    def _next(self) -> Task | None:
-        """The next Run in order that waits for no other; once none is left, one whose lock was released."""
-        for task in self.pending:
-            if not needs.waits(task.run, self.tally, self.here):
-                self.pending.remove(task)
-                return task
-        for task in self.waiting:
-            if not is_locked(task.store, task.run.run_id):
-                self.waiting.remove(task)
-                return task
-        return None
-
     def _start(self, task: Task) -> None:
-        if stands(task):
-            self.tally.add(Present(run=task.run))
-            return
-        if (reason := needs.hindrance(task.run, self.tally, task.store)) is not None:
-            self.tally.add(write_down(task, reason))
+        if self.queue.has_ended(task):
             return
         with contextlib.ExitStack() as lock:
             try:
@@ -192,7 +173,7 @@ class _Driver:
                 reference = self.cluster.submit(self._order(task))
             except Locked:
                 self.tally.add(Waiting(run=task.run))
-                self.waiting.append(task)
+                self.queue.leave_until_last(task)
             except Exception as error:  # the lock, or files of the user's own that are gone
                 self.tally.add(failed(task, error, log=False))
             else:
@@ -251,7 +232,7 @@ class _Driver:
             self.tally.add(write_down(task, Described(type_="WorkerLost", message=message, trace=[])))
         elif not self.interrupt.finishing:
             self.tally.add(Notice(text=f"{run.run_id} {run.title}: its worker was lost ({how}), and it is baked again elsewhere"))
-            self.pending.appendleft(task)
+            self.queue.again(task)
 
     def _give_up_without_nodes(self, slots: int) -> None:
         """A Run that no node can hold would wait for ever, silently."""
@@ -262,7 +243,6 @@ class _Driver:
         out = [flight.task for flight in self.out.values()]
         self.stop()
         message = f"no node with {self.cluster.takes} for it is left in the cluster: add one, and run the same command again"
-        for task in (each for each in (*out, *self.pending, *self.waiting) if not self.tally.has_ended(each.run.run_id)):
+        for task in (each for each in (*out, *self.queue.left) if not self.tally.has_ended(each.run.run_id)):
             self.tally.add(write_down(task, Described(type_="NoNodeLeft", message=message, trace=[])))
-        self.pending.clear()
-        self.waiting.clear()
+        self.queue.clear()
