@@ -18,8 +18,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from scipy.optimize import isotonic_regression
-from scipy.stats import binom
 
 LEVEL = 0.95
 _SAME = 1e-12
@@ -81,6 +79,8 @@ def label_equivalent(curves: Sequence[Mapping[int, float]], targets: Sequence[fl
 
 def labels_for(curve: Mapping[int, float], target: float) -> Labels:
     """The fewest labels at which the non-decreasing fit of one draw's curve reaches the target."""
+    from scipy.optimize import isotonic_regression  # takes longer to import than most pages without a curve take
+
     budgets = sorted(n for n in curve if n > 0)
     if len(budgets) < 2:
         raise ValueError("a curve needs two budgets with labels")
@@ -98,9 +98,14 @@ def labels_for(curve: Mapping[int, float], target: float) -> Labels:
 def _interval_of_median(n: int) -> tuple[int, float]:
     """From how many-th lowest (from 0) to how many-th highest of n draws the interval goes, and its coverage."""
     below = 0
-    while 2 * (below + 1) < n and 1 - 2 * float(binom.cdf(below + 1, n, 0.5)) >= LEVEL:
+    while 2 * (below + 1) < n and 1 - 2 * _at_most(below + 1, n) >= LEVEL:
         below += 1
-    return below, 1 - 2 * float(binom.cdf(below, n, 0.5)) if n > 1 else 0.0
+    return below, 1 - 2 * _at_most(below, n) if n > 1 else 0.0
+
+
+def _at_most(k: int, n: int) -> float:
+    """The probability of at most k heads in n tosses of a fair coin."""
+    return sum(math.comb(n, heads) for heads in range(k + 1)) / 2**n
 
 
 def _between(a: Labels, b: Labels) -> Labels:

@@ -1,15 +1,21 @@
 """A store for reading: a page asks for each record many times over, and it is parsed once."""
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from bakeoff.record import Record
 from bakeoff.store import Store
+
+if TYPE_CHECKING:
+    from bakeoff.report.stats import Answers
 
 
 @dataclass(frozen=True)
 class ReadOnce(Store):
     """A Store that remembers what it read; records are written once, so nothing it knows goes stale but what is missing."""
 
+    answers: dict[tuple[str, ...], "Answers"] = field(default_factory=dict, compare=False, repr=False)
+    """Saved predictions by the ids of their Runs; `saved_answers` reads them."""
     _known: dict[str, Record] = field(default_factory=dict, compare=False, repr=False)
 
     def load(self, run_id: str) -> Record | None:

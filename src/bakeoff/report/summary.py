@@ -4,21 +4,16 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import fmean
-from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from bakeoff.errors import DataError
 from bakeoff.record import MACRO_MIN_ROWS, Record, SplitQuality
 from bakeoff.report import stats
 from bakeoff.report.candidates import Candidate, candidates, split_by_probe
+from bakeoff.report.saved_answers import PREDICTIONS as PREDICTIONS
+from bakeoff.report.saved_answers import on_test as on_test
+from bakeoff.report.saved_answers import read_answers as read_answers
 from bakeoff.report.stats import Answers, Estimate, Metric
 from bakeoff.spec import Dataset, Run, hash_identity, identity
 from bakeoff.store import Store
-
-PREDICTIONS = "predictions.parquet"
-COLUMNS = ("row_id", "label", "predicted", "group")
 
 Labels = int | str
 
@@ -122,55 +117,6 @@ def sections(runs: Sequence[Run], store: Store) -> list[Section]:
                 title = f"{title}, variant {key}"
             found.append(_section(members, known, records, store, title=title))
     return found
-
-
-def on_test(record: Record) -> SplitQuality:
-    """Quality on the test rows of a record with a score."""
-    return record.quality["test"]
-
-
-def read_answers(store: Store, records: Sequence[Record]) -> Answers:
-    """The saved predictions of Runs on the same test rows.
-
-    Raises DataError if they are missing, differ in rows or groups, or contradict the record. Files without a `group`
-    column are from before groups were saved: what the others say holds for them.
-    """
-    import pyarrow.parquet as parquet
-
-    read, groups = [], None
-    for record in records:
-        path = store.folder(record.run_id) / PREDICTIONS
-        if not path.exists():
-            raise DataError(f"{record.run_id} has a record but no {PREDICTIONS}: bake it again with --rebake all")
-        file = parquet.ParquetFile(path)
-        # One thread: most files are small, and to share them out would take three times as long as to read them.
-        table = file.read(columns=[name for name in file.schema_arrow.names if name in COLUMNS], use_threads=False)
-        rows = np.array(table["row_id"].to_pylist(), dtype=str)
-        order = np.argsort(rows, kind="stable")
-        # PyArrow's own way to NumPy imports pandas, which takes longer than reading a hundred files.
-        labels, predicted = (np.array(table[name].to_pylist(), dtype=np.int64)[order] for name in ("label", "predicted"))
-        if len(rows) != on_test(record).n or abs(float((labels == predicted).mean()) - on_test(record).accuracy) > 1e-9:
-            raise DataError(f"{record.run_id}: {PREDICTIONS} and record.json disagree on the accuracy: bake it again with --rebake all")
-        read.append((rows[order], labels, predicted))
-        if (own := _groups(table, order)) is not None:
-            if groups is not None and not np.array_equal(groups, own):
-                raise DataError(f"{record.run_id} and {records[0].run_id} put the test rows in different groups: bake them again")
-            groups = own
-    row_ids, labels, _ = read[0]
-    for record, (other_ids, other_labels, _) in zip(records, read, strict=True):
-        if not np.array_equal(row_ids, other_ids) or not np.array_equal(labels, other_labels):
-            raise DataError(f"{record.run_id} and {records[0].run_id} ask about one test set but answer different rows: bake them again")
-    seeds = tuple((record.run.budget.draw, record.run.seed) for record in records)
-    predicted = np.stack([predicted for _, _, predicted in read])
-    return Answers(row_ids=row_ids, labels=labels, predicted=predicted, seeds=seeds, groups=groups)
-
-
-def _groups(table: Any, order: NDArray[np.int64]) -> NDArray[np.int64] | None:
-    """Each row's group in `order`, numbered from 0 without gaps; None for a table whose rows have none."""
-    if "group" not in table.column_names or table["group"].null_count:
-        return None
-    _, numbered = np.unique(np.array(table["group"].to_pylist())[order], return_inverse=True)
-    return numbered.astype(np.int64)
 
 
 def metric_of(dataset: Dataset, records: Iterable[Record]) -> tuple[Metric, str]:
