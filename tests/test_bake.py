@@ -95,7 +95,7 @@ def test_a_record_says_what_the_run_saw(pool: Path, test: Path, tiny: dict[str, 
         "validation": (64, None),
     }
     assert parquet.read_table(baked.folder / "predictions.parquet")["length_tokens"].to_pylist() == [10] * 60
-    assert {finding.code: finding.count for finding in facts.audit} == {"truncated": 60}
+    assert {finding.code: finding.count for finding in facts.audit} == {"truncated": 60, "stripped_punctuation": 460}
 
     training = baked.record.training
     assert (training.epochs, training.steps, training.stop_reason) == (2.0, 16, "schedule")

@@ -573,7 +573,7 @@ def test_a_mistake_about_ones_own_table(table: list[str], overrides: list[str], 
 def test_endings_and_folders_that_say_no_format(tmp_path: Path, table: list[str]) -> None:
     (tmp_path / "notes.txt").write_text("x")
     for path, advice in (
-        (tmp_path / "notes.txt", "should end in .csv, .tsv or .jsonl, or set dataset.format=csv"),
+        (tmp_path / "notes.txt", "should end in .csv, .tsv, .jsonl or .parquet, or set dataset.format=csv"),
         (tmp_path, "is a folder: use dataset=folder"),
     ):
         with pytest.raises(DataError) as raised:

@@ -12,7 +12,7 @@ import numpy as np
 import yaml
 
 from bakeoff import record as records
-from bakeoff.data import audit, budget, dataset, needle, unlabelled
+from bakeoff.data import audit, budget, dataset, needle, text_signs, unlabelled
 from bakeoff.data.answers import write_predictions
 from bakeoff.data.budget import Spent
 from bakeoff.data.dataset import Prepared
@@ -159,7 +159,12 @@ def data_facts(run: Run, prepared: Prepared, spent: Spent, learned: Learned, tex
     pretrains = learned.test is None
     ids, tested = prepared.pool.row_ids, () if run.is_trial or pretrains else prepared.test.row_ids
     subsets = {"fit": (ids[i] for i in spent.fit), "validation": (ids[i] for i in spent.validation), "test": tested}
-    findings = audit.audit(prepared, lengths=learned.lengths_tokens, max_tokens=run.longdoc.max_tokens)
+    findings = audit.audit(
+        prepared,
+        lengths=learned.lengths_tokens,
+        max_tokens=run.longdoc.max_tokens,
+        tokenised=text_signs.tokenised(run.model, prepared.test),
+    )
     return DataFacts(
         revision=run.dataset.fingerprint,
         classes=prepared.classes,

@@ -7,27 +7,16 @@ from typing import Annotated, Literal, NoReturn
 import typer
 from typer.exceptions import TyperException
 
+from bakeoff.commands import decide_cli, export_cli, limits_cli, predict_cli
 from bakeoff.commands.options import (
     AddressOption,
-    DeviceOption,
-    EngineOption,
     ExecutorOption,
-    LabelsOption,
-    MachineOption,
-    MarginOption,
-    MaxP95Option,
-    MaxSizeOption,
-    MetricOption,
-    MinAccuracyOption,
-    MinRecallOption,
     Overrides,
-    PriceOption,
     SlotsOption,
     SweepFile,
-    ThreadsOption,
-    TokensOption,
+    pairs_of,
 )
-from bakeoff.errors import BakeoffError
+from bakeoff.errors import BakeoffError, ConfigError
 
 WRONG = 2
 """Exit code of a command or configuration that makes no sense."""
@@ -56,6 +45,9 @@ def main() -> None:
 def _refuse(sentence: str) -> NoReturn:
     print(f"bakeoff: {sentence}", file=sys.stderr)
     sys.exit(WRONG)
+
+
+app.command()(decide_cli.decide)
 
 
 @app.command(
@@ -112,106 +104,10 @@ def tune(
     sys.exit(command(file, overrides or [], trials=trials, seed=seed, executor=executor, slots=slots, address=address, dry_run=dry_run))
 
 
-@app.command()
-def report(
-    arguments: Annotated[list[str], typer.Argument(metavar="SWEEP.yaml... [KEY=VALUE]...", help="Sweep files, then Hydra overrides.")],
-    out: Annotated[Path, typer.Option(help="Folder of reports; each gets its sweep's name.")] = Path("reports"),
-    evidence: Annotated[bool, typer.Option("--evidence", help="Also keep the records beside the page, to rebuild it anywhere.")] = False,
-    allow_dirty: Annotated[bool, typer.Option("--allow-dirty", help="Show records of uncommitted code too, and say so.")] = False,
-    show_texts: Annotated[
-        bool, typer.Option("--show-texts", help="A page for this machine only, with texts that the best got wrong.")
-    ] = False,
-    wandb: Annotated[bool, typer.Option("--wandb", help="Also log the page, its figures and its records as a W&B run.")] = False,
-    labels: LabelsOption = None,
-    max_p95_ms: MaxP95Option = None,
-    device: DeviceOption = "cpu",
-    threads: ThreadsOption = None,
-    engine: EngineOption = None,
-    machine: MachineOption = None,
-    min_accuracy: MinAccuracyOption = None,
-    min_recall: MinRecallOption = None,
-    max_size_mb: MaxSizeOption = None,
-    tokens_p95: TokensOption = None,
-    price_per_label: PriceOption = None,
-    metric: MetricOption = None,
-    margin: MarginOption = 1.0,
-) -> None:
-    """Write the page of a sweep: what to ship under the limits, and the evidence; Markdown, HTML, figures and tables of records."""
-    from bakeoff.commands.choose import parse_limits
-    from bakeoff.commands.report import report as command
-
-    limits = parse_limits(
-        labels=labels,
-        max_p95_ms=max_p95_ms,
-        device=device,
-        threads=threads,
-        engine=engine,
-        machine=machine,
-        min_accuracy=min_accuracy,
-        min_recall=min_recall or [],
-        max_size_mb=max_size_mb,
-        tokens_p95=tokens_p95,
-        price_per_label=price_per_label,
-        metric=metric,
-        margin_points=margin,
-    )
-
-    files = [Path(text) for text in arguments if "=" not in text]
-    if not files:
-        raise typer.BadParameter("name at least one sweep file")
-    overrides = [text for text in arguments if "=" in text]
-    more = {"evidence": evidence, "allow_dirty": allow_dirty, "show_texts": show_texts, "wandb": wandb}
-    print(command(files, overrides, out=out, limits=limits, **more))
-
-
-@app.command()
-def choose(
-    arguments: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="[SWEEP.yaml]... [KEY=VALUE]...", help="Sweep files and Hydra overrides; or filters on columns of records."),
-    ] = None,
-    labels: LabelsOption = None,
-    max_p95_ms: MaxP95Option = None,
-    device: DeviceOption = "cpu",
-    threads: ThreadsOption = None,
-    engine: EngineOption = None,
-    machine: MachineOption = None,
-    min_accuracy: MinAccuracyOption = None,
-    min_recall: MinRecallOption = None,
-    max_size_mb: MaxSizeOption = None,
-    tokens_p95: TokensOption = None,
-    price_per_label: PriceOption = None,
-    metric: MetricOption = None,
-    margin: MarginOption = 1.0,
-    allow_dirty: Annotated[bool, typer.Option("--allow-dirty", help="Choose from records of uncommitted code too, and say so.")] = False,
-    format: Annotated[Literal["text", "json"], typer.Option(help="How to print it.")] = "text",
-) -> None:
-    """Recommend what to ship under limits, with the runner-up, what would change the answer, and how sure it is.
-
-    For example: bakeoff choose sweeps/starter.yaml --labels 1000 --max-p95-ms 10
-    """
-    from bakeoff.commands.choose import choose as command
-    from bakeoff.commands.choose import parse_limits
-
-    words = arguments or []
-    files, pairs = [Path(text) for text in words if "=" not in text], [text for text in words if "=" in text]
-    limits = parse_limits(
-        labels=labels,
-        max_p95_ms=max_p95_ms,
-        device=device,
-        threads=threads,
-        engine=engine,
-        machine=machine,
-        min_accuracy=min_accuracy,
-        min_recall=min_recall or [],
-        max_size_mb=max_size_mb,
-        tokens_p95=tokens_p95,
-        price_per_label=price_per_label,
-        metric=metric,
-        margin_points=margin,
-    )
-    chosen = {} if files else _pairs(pairs)
-    print(command(files, pairs, limits=limits, format=format, filters=chosen, allow_dirty=allow_dirty))
+app.command()(limits_cli.report)
+app.command()(limits_cli.choose)
+app.command()(export_cli.export)
+app.command()(predict_cli.predict)
 
 
 @app.command()
@@ -225,9 +121,30 @@ def records(
 
     store = Store(default_root())
     rows = frame.flat_rows(store)
-    print(frame.render(frame.filter_rows(rows, _pairs(filters or [])), format))
+    print(frame.render(frame.filter_rows(rows, pairs_of(filters or [])), format))
     for each in store.all_unreadable(but={row["run_id"] for row in rows if row["status"] != "failed"}):
         print(f"bakeoff: {each.why}", file=sys.stderr)
+
+
+@app.command()
+def claims(
+    names: Annotated[list[str] | None, typer.Argument(metavar="[NAME]...", help="Claims to measure; without any they are listed.")] = None,
+    every: Annotated[bool, typer.Option("--all", help="Measure all that this machine can, and write the page.")] = False,
+    size: Annotated[Literal["small", "full"] | None, typer.Option(help="small for two CPU cores, full for GPUs and the hub.")] = None,
+    full: Annotated[bool, typer.Option("--full", help="The same as --size full.")] = False,
+    format: Annotated[Literal["text", "json"], typer.Option(help="How to print it.")] = "text",
+    page: Annotated[
+        bool, typer.Option("--page", help="Write the page of the answers that are there; without a name nothing is measured.")
+    ] = False,
+    out: Annotated[Path | None, typer.Option(help="Folder of reports; the page is its claims/. Asks for the page. Else reports.")] = None,
+) -> None:
+    """The transformer-versus-recurrent trade-offs, each by a rule that was fixed before its result, a verdict each."""
+    from bakeoff.commands.claims import claims as command
+
+    if full and size == "small":
+        raise ConfigError("--full is --size full: leave one out")
+    chosen: Literal["small", "full"] = "full" if full else size or "small"
+    sys.exit(command(names or [], every=every, size=chosen, format=format, page=page, out=out))
 
 
 @app.command()
@@ -237,18 +154,22 @@ def data(
     text_pair: Annotated[str | None, typer.Option(help="Column of the second texts, where a row is a pair.")] = None,
     label: Annotated[str | None, typer.Option(help="Column of the labels.")] = None,
     group: Annotated[str | None, typer.Option(help="Column whose rows stay on one side of a split.")] = None,
+    time: Annotated[str | None, typer.Option(help="Column of dates or numbers: the newest rows are the test rows.")] = None,
     test: Annotated[Path | None, typer.Option(help="File or folder with the official test rows.")] = None,
     encoding: Annotated[str | None, typer.Option(help="For example cp1252, if the file is not UTF-8.")] = None,
     model: Annotated[str, typer.Option(help="The model whose tokens lengths are counted in.")] = "pretrained",
     format: Annotated[Literal["table", "json"], typer.Option(help="How to print it.")] = "table",
     test_rows: Annotated[Path | None, typer.Option(help="New CSV file for ids and texts of the test rows, to answer elsewhere.")] = None,
+    suspects: Annotated[int | None, typer.Option(min=1, help="Also export so many rows whose labels are likely wrong.")] = None,
+    out: Annotated[Path | None, typer.Option(help="New CSV file for --suspects; NAME-suspects.csv unless named.")] = None,
 ) -> None:
     """Audit a dataset before a label or a GPU-hour is spent."""
     from bakeoff.commands.data import data as command
 
-    options = {"text": text, "text_pair": text_pair, "label": label, "group": group, "test_path": test, "encoding": encoding}
+    columns = {"text": text, "text_pair": text_pair, "label": label, "group": group, "time": time}
+    options = {**columns, "test_path": test, "encoding": encoding}
     settings = {key: str(value) for key, value in options.items() if value is not None}
-    print(command(target, settings, model=model, format=format, test_rows=test_rows))
+    print(command(target, settings, model=model, format=format, test_rows=test_rows, suspects=suspects, out=out))
 
 
 @app.command()
@@ -284,16 +205,6 @@ def doctor(fetch: Annotated[bool, typer.Option("--fetch", help="Fetch the starte
     from bakeoff.commands.doctor import doctor as command
 
     sys.exit(command(fetch=fetch))
-
-
-def _pairs(filters: list[str]) -> dict[str, str]:
-    pairs: dict[str, str] = {}
-    for text in filters:
-        key, equals, value = text.partition("=")
-        if not equals:
-            raise typer.BadParameter(f"{text!r} should be COLUMN=VALUE")
-        pairs[key] = value
-    return pairs
 
 
 if __name__ == "__main__":

@@ -19,6 +19,9 @@ from bakeoff.errors import ConfigError, DataError, NotApplicable
 from bakeoff.spec import Machine
 from bakeoff.sweep import Cell, Sweep
 
+CLAIMS = Path("sweeps") / "claims"
+"""The sweeps behind claims."""
+
 
 def load_sweep(path: Path, overrides: Sequence[str] = ()) -> Sweep:
     """Every cell of a sweep file, with overrides that replace a parameter of the grid or are added to each cell.
@@ -58,6 +61,8 @@ def find_sweep(path: Path) -> Path:
     candidates = [path]
     if path.parent in (Path(), Path("sweeps")):
         candidates += [packaged("sweeps") / path.name, packaged("sweeps") / f"{path.name}.yaml"]
+    elif path.parent == CLAIMS:
+        candidates += [packaged("sweeps") / CLAIMS.name / path.name]
     for candidate in candidates:
         if candidate.is_file():
             return candidate

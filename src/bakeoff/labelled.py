@@ -10,6 +10,8 @@ from typing import ClassVar, Literal
 from bakeoff.identity import display, hashed, neutral
 
 FOLDS = 5
+TABLES = ("csv", "tsv", "jsonl", "parquet", "hub")
+"""Formats whose rows have named columns."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,7 +58,7 @@ class Dataset:
     asset: str | None = display()
     path: str | None = display()
     test_path: str | None = display()
-    format: Literal["csv", "tsv", "jsonl", "folder", "orange", "movie", "hub", "needle"] = hashed()
+    format: Literal["csv", "tsv", "jsonl", "parquet", "folder", "orange", "movie", "hub", "needle"] = hashed()
     fingerprint: str = hashed()
     """SHA-256 of the bytes behind the texts; `config` fills it in."""
     text: str | None = hashed()
@@ -64,7 +66,7 @@ class Dataset:
     group: str | None = hashed()
     encoding: str = hashed()
     label_map: dict[str, str] = hashed()
-    split: Literal["official", "fold", "held_out_rows"] = hashed()
+    split: Literal["official", "fold", "held_out_rows", "newest"] = hashed()
     fold: int | None = hashed()
     held_out_rows: int | None = hashed()
     text_pair: str | None = neutral(None)
@@ -87,6 +89,15 @@ class Dataset:
     """A regular expression with one group that finds each row's group in a file's name."""
     needle: Needle | None = neutral(None)
     """What is generated when the format is needle."""
+    rewrite: Literal["none", "strip_punctuation", "split_characters", "lower_case"] = neutral("none")
+    """What is done to all texts on purpose, to measure what it costs; rows keep the ids and the split of their raw texts."""
+    time: str | None = neutral(None)
+    """Column of dates, moments or numbers that says which rows are the newest."""
+    newest_share: float | None = neutral(None)
+    """Share of the rows that are test rows for being the newest; rows of one time stay together."""
+    newest_from: tuple[str, ...] | None = neutral(None)
+    """The same pinned, for data that grows: rows are test rows from the first of these times on, pool rows again from the
+    second, test rows from the third, and so forth."""
 
     def __post_init__(self) -> None:
         if self.asset is not None:
@@ -95,7 +106,7 @@ class Dataset:
                     raise ValueError(f"dataset.{name} means nothing to the starter dataset {self.asset}: use dataset=csv or dataset=folder")
         if self.format == "folder" and (self.text or self.label):
             raise ValueError("dataset.text and dataset.label mean nothing to dataset=folder, whose labels are the names of its folders")
-        if self.text_pair is not None and (self.format not in ("csv", "tsv", "jsonl", "hub") or self.text_pair == self.text):
+        if self.text_pair is not None and (self.format not in TABLES or self.text_pair == self.text):
             raise ValueError(
                 f"dataset.text_pair={self.text_pair} should name a second column of a table, but dataset.text={self.text} "
                 f"and dataset.format={self.format}"
@@ -104,11 +115,12 @@ class Dataset:
             raise ValueError(
                 f"dataset.hub={self.hub} goes with dataset.format=hub and dataset.hub_pool, the split to train on, and without dataset.path"
             )
-        needs_columns = self.format in ("csv", "tsv", "jsonl", "hub")
+        needs_columns = self.format in TABLES
         if needs_columns and not (self.text and self.label):
             missing = "text" if not self.text else "label"
             raise ValueError(f"dataset.{missing} is empty: name the column that holds the {missing}")
         self._check_patterns()
+        self._check_time()
         if self.split == "fold" and (self.fold is None or self.fold < 0 or (not self.brings_folds and self.fold >= FOLDS)):
             most = "up" if self.brings_folds else f"to {FOLDS - 1}"
             raise ValueError(f"dataset.fold={self.fold} should be a number from 0 {most} when dataset.split=fold")
@@ -131,6 +143,23 @@ class Dataset:
         """Whether the data says which fold a row is in, by a column or by its file's name."""
         return self.fold_column is not None or self.fold_pattern is not None
 
+    def _check_time(self) -> None:
+        if (self.split == "newest") != (self.time is not None):
+            raise ValueError(f"dataset.time={self.time} goes with dataset.split=newest, but dataset.split={self.split}")
+        pinned, share = self.newest_from, self.newest_share
+        if self.time is None:
+            if pinned is not None or share is not None:
+                raise ValueError("dataset.newest_share and dataset.newest_from need dataset.time, the column that says what is newest")
+            return
+        if self.format not in TABLES:
+            raise ValueError(f"dataset.time={self.time} should name a column of a table, but dataset.format={self.format}")
+        if (pinned is None) == (share is None):
+            raise ValueError(f"dataset.newest_share={share} and dataset.newest_from={pinned}: set one of the two, the other is null")
+        if share is not None and not 0 < share < 1:
+            raise ValueError(f"dataset.newest_share={share} should be between 0 and 1, for example 0.2")
+        if pinned is not None and not pinned:
+            raise ValueError("dataset.newest_from is empty: name the time from which rows are test rows")
+
     def _check_patterns(self) -> None:
         if (self.format == "needle") != (self.needle is not None):
             raise ValueError("dataset.needle goes with dataset.format=needle: use dataset=needle")
@@ -144,7 +173,7 @@ class Dataset:
             raise ValueError(f"dataset.{key} means nothing to data with folds of its own, which hold the test rows: leave one of them out")
         if self.brings_folds and self.split != "fold":
             raise ValueError(f"dataset.fold_column and dataset.fold_pattern need dataset.split=fold, but dataset.split={self.split}")
-        if self.fold_column is not None and self.format not in ("csv", "tsv", "jsonl", "hub"):
+        if self.fold_column is not None and self.format not in TABLES:
             raise ValueError(
                 f"dataset.fold_column={self.fold_column} should name a column of a table: dataset.fold_pattern is for file names"
             )

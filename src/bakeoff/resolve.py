@@ -14,7 +14,9 @@ from bakeoff.provenance import machine_line
 _HUB_NAMES = {"config": "hub_config", "revision": "revision", "pool": "hub_pool", "test": "hub_test"}
 _PROBE_OF = {"teacher": "quality", "start": "pretrain"}
 """What is asked of the Runs that `model.teacher` and `model.start` name."""
-_FORMATS = {".csv": "csv", ".tsv": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl"}
+_FORMATS = {".csv": "csv", ".tsv": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet"}
+_NEWEST_SHARE = 0.2
+"""As large as one of the five folds by hash."""
 
 Chosen = Callable[[str, str, str], Mapping[str, Any]]
 """The plain `model` and `probe` of (part, name of a model, name of a probe), as configured where nothing overrides them."""
@@ -196,6 +198,9 @@ def _dataset(dataset: dict[str, Any]) -> dict[str, Any]:
         test = dataset["test_path"]
         found = fingerprint.of_files(Path(dataset["path"]), None if test is None else Path(test), cache_root())
     _refuse_other_bytes("dataset.fingerprint", dataset.get("fingerprint"), found, "dataset.path")
+    rewrite, name = str(dataset.get("rewrite") or "none"), str(dataset.get("name"))
+    if rewrite != "none" and not name.endswith(rewrite):
+        dataset["name"] = f"{name}_{rewrite}"  # so that no page takes it for the data as they are
     return dataset | {"fingerprint": found}
 
 
@@ -211,7 +216,11 @@ def _own_data(dataset: Mapping[str, Any]) -> dict[str, Any]:
     chosen = {key: None if each is None else str(each) for key, each in paths.items()}
     form = dataset.get("format") or _FORMATS.get(path.suffix.lower())
     if form is None:
-        advice = "is a folder: use dataset=folder" if path.is_dir() else "should end in .csv, .tsv or .jsonl, or set dataset.format=csv"
+        advice = (
+            "is a folder: use dataset=folder"
+            if path.is_dir()
+            else "should end in .csv, .tsv, .jsonl or .parquet, or set dataset.format=csv"
+        )
         raise DataError(f"dataset.path={path.name} {advice}")
     name = dataset.get("name") or re.sub(r"[^\w.-]+", "_", path.stem)
     rows = dataset.get("held_out_rows")
@@ -224,12 +233,15 @@ def _own_data(dataset: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _split(dataset: Mapping[str, Any], *, tested: bool) -> dict[str, Any]:
-    """The official test rows where the data has some and brings no folds, otherwise a fold: the first where none is chosen."""
+    """The official test rows where the data has some and brings no folds, the newest rows where a column tells time, or fold 0."""
     brings_folds = dataset.get("fold_column") is not None or dataset.get("fold_pattern") is not None
     split, fold = dataset.get("split"), dataset.get("fold")
     if split is None:
-        split = "official" if tested and not brings_folds else "fold"
-    return {"split": split, "fold": 0 if split == "fold" and fold is None else fold}
+        split = "official" if tested and not brings_folds else "fold" if dataset.get("time") is None else "newest"
+    chosen = {"split": split, "fold": 0 if split == "fold" and fold is None else fold}
+    if split == "newest" and dataset.get("newest_share") is None and dataset.get("newest_from") is None:
+        chosen["newest_share"] = _NEWEST_SHARE
+    return chosen
 
 
 def _refuse_other_bytes(key: str, pinned: Any, found: str, source: str) -> None:

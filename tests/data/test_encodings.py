@@ -87,7 +87,8 @@ def test_damaged_utf_16_is_told() -> None:
 
 @pytest.mark.parametrize("magic", [b"PK\x03\x04", b"\x1f\x8b", b"PAR1", b"%PDF"])
 def test_files_that_are_no_text(magic: bytes) -> None:
-    with pytest.raises(DataError, match=r"^f.csv is .* not text: save it as CSV, TSV or JSON lines first$"):
+    advice = "let its name end in .parquet" if magic == b"PAR1" else "save it as CSV, TSV or JSON lines first"
+    with pytest.raises(DataError, match=rf"^f.csv is .* not text: {advice}$"):
         decode(magic + b"rest", encoding="auto", name="f.csv")
 
 

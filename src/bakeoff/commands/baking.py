@@ -16,6 +16,7 @@ from bakeoff.data.checks import check
 from bakeoff.errors import ConfigError, DataError, NotApplicable
 from bakeoff.probes.grid import lengths_of
 from bakeoff.probes.requirements import require
+from bakeoff.probes.rules import Rules
 from bakeoff.provenance import provenance, usable_cpus
 from bakeoff.record import Provenance, Record
 from bakeoff.runner import live, needs, weights
@@ -50,11 +51,13 @@ def bake_runs(
     group: str | None = None,
     rebake_all: bool = False,
     seconds: Mapping[str, float] = MappingProxyType({}),
+    rules: Rules | None = None,
 ) -> Outcome:
     """Bake `runs` in order, `slots` at a time, then the latency Runs alone, session by session; each told on standard error.
 
     What a Run is built from is baked before it, where it is not there yet. `seconds` is what each is expected to take, by id.
-    `address` is that of a Ray cluster; without one it is started here, with executor ray.
+    `address` is that of a Ray cluster; without one it is started here, with executor ray. `rules` say how much a latency session
+    times; null are those of published numbers.
     Raises StoreError or NoLocks, before anything starts, where the store cannot take a record.
     """
     if not runs:
@@ -77,7 +80,9 @@ def bake_runs(
             places = slots_of(machine, others, cores=usable_cpus(), most=slots)
             n_slots = len(places)
         tell = stack.enter_context(live.telling(told, store=store, stream=sys.stderr, slots=n_slots, seconds=seconds, plain=plain))
-        return _bake_told(runs, machine, store, executor=executor, places=places, group=group, rebake_all=rebake_all, progress=tell)
+        return _bake_told(
+            runs, machine, store, executor=executor, places=places, group=group, rebake_all=rebake_all, progress=tell, rules=rules
+        )
 
 
 def _bake_told(
@@ -90,6 +95,7 @@ def _bake_told(
     group: str | None,
     rebake_all: bool,
     progress: Callable[[Event], None],
+    rules: Rules | None,
 ) -> Outcome:
     limit_seconds = machine.time_limit_seconds
     timed = [run for run in runs if isinstance(run.probe, Latency)]
@@ -137,7 +143,7 @@ def _bake_told(
         run_sessions(
             timed,
             store=store,
-            bake=functools.partial(bake_together, machine=machine, group=group),
+            bake=functools.partial(bake_together, machine=machine, group=group, rules=rules),
             preload=PRELOAD,
             share_texts=machine.share_texts,
             rebake_all=rebake_all,
@@ -220,11 +226,12 @@ def bake_together(
     *,
     machine: Machine,
     group: str | None,
+    rules: Rules | None = None,
 ) -> dict[str, Record | Exception]:
     """`bake_latency.bake_session`, imported where it runs."""
     from bakeoff.bake_latency import bake_session
 
-    return bake_session(runs, folder_of, notify, write, machine=machine, group=group)
+    return bake_session(runs, folder_of, notify, write, machine=machine, group=group, rules=rules)
 
 
 def check_run(run: Run, store: Store) -> None:

@@ -12,31 +12,57 @@ from typing import Literal, get_args
 import numpy as np
 
 from bakeoff.config import Composer, quoted
-from bakeoff.data import audit, checkpoint, longdoc
+from bakeoff.data import audit, checkpoint, file_size, longdoc, text_signs
 from bakeoff.data.dataset import Rows, prepare
 from bakeoff.data.tokens import CheckpointTokeniser, Document
-from bakeoff.errors import BakeoffError, DataError
+from bakeoff.errors import BakeoffError, ConfigError, DataError
 from bakeoff.spec import BudgetZero, Frozen, Neural, Run
 
-OPTIONS = {"encoding": "encoding", "text_pair": "text-pair", "text": "text", "label": "label", "group": "group", "test_path": "test"}
+OPTIONS = {
+    "encoding": "encoding",
+    "text_pair": "text-pair",
+    "text": "text",
+    "label": "label",
+    "group": "group",
+    "time": "time",
+    "test_path": "test",
+}
 """Settings of a dataset that this command has an option for."""
 
 
-def data(target: str, options: Mapping[str, str], *, model: str, format: Literal["table", "json"], test_rows: Path | None = None) -> str:
+def data(
+    target: str,
+    options: Mapping[str, str],
+    *,
+    model: str,
+    format: Literal["table", "json"],
+    test_rows: Path | None = None,
+    suspects: int | None = None,
+    out: Path | None = None,
+) -> str:
     """The audit of a dataset as text or JSON; `options` are settings of the dataset, such as text and label.
 
-    With `test_rows`, the test rows are also written to that file, and standard error says so. Raises DataError for data
-    that cannot be read and for a file that exists, ConfigError for an option that the dataset does not have.
+    With `test_rows`, the test rows are also written to that file, and standard error says so; with `suspects`, so many pool
+    rows whose labels are likely wrong are written to `out`. Raises DataError for data that cannot be read and for a file
+    that exists, ConfigError for an option that the dataset does not have.
     """
+    if out is not None and suspects is None:
+        raise ConfigError(f"--out {out} names the file of --suspects: add --suspects 50, for example")
     dataset = [f"dataset={target}"]
     if (path := Path(target).expanduser()).exists() or path.suffix:
         dataset = [f"dataset={'folder' if path.is_dir() else 'csv'}", f"dataset.path={quoted(str(path))}"]
     settings = [*dataset, *(f"dataset.{key}={quoted(value)}" for key, value in options.items()), f"model={model}"]
     try:
         run = compose(settings)
+        if (note := file_size.notice(run.dataset)) is not None:
+            print(note, file=sys.stderr)
         prepared = prepare(run.dataset)
     except BakeoffError as error:
         raise type(error)(in_options(str(error))) from None
+    if suspects is not None:
+        from bakeoff.commands.suspects import write
+
+        write(out or Path(f"{run.dataset.name}-suspects.csv"), settings[:-1], prepared, suspects)
     if test_rows is not None:
         write_test_rows(test_rows, prepared.test)
         question = [*settings[:-1], "model=predictions", f"model.path={quoted(str(test_rows))}", "budget.labels=0"]
@@ -46,10 +72,13 @@ def data(target: str, options: Mapping[str, str], *, model: str, format: Literal
             file=sys.stderr,
         )
     lengths = lengths_tokens(run, (*prepared.pool.documents, *prepared.test.documents))
-    found = audit.overview(prepared, lengths=lengths, max_tokens=run.longdoc.max_tokens)
+    read = text_signs.tokenised(run.model, prepared.test)
+    found = audit.overview(prepared, lengths=lengths, max_tokens=run.longdoc.max_tokens, tokenised=read)
     if format == "json":
         return json.dumps({"dataset": run.dataset.name, "fingerprint": run.dataset.fingerprint, **audit.as_plain(found)}, indent=2)
-    return f"{run.dataset.name} ({run.dataset.fingerprint[:12]}), lengths in the tokens of {run.model.name}\n{audit.render(found)}".rstrip()
+    since = "" if prepared.newest_from is None else f"test rows are the newest, from {prepared.newest_from[-1]} on\n"
+    head = f"{run.dataset.name} ({run.dataset.fingerprint[:12]}), lengths in the tokens of {run.model.name}\n"
+    return f"{head}{since}{audit.render(found)}".rstrip()
 
 
 def compose(settings: Sequence[str]) -> Run:

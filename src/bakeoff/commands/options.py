@@ -33,3 +33,14 @@ TokensOption = Annotated[int | None, typer.Option(help="How long your documents 
 PriceOption = Annotated[float | None, typer.Option(help="What a label costs, in the currency of conf/prices.yaml.")]
 MetricOption = Annotated[Literal["accuracy", "macro_f1"] | None, typer.Option(help="What is compared; else the dataset's own.")]
 MarginOption = Annotated[float, typer.Option(help="Points of it that may be lost to a cheaper model.")]
+
+
+def pairs_of(filters: list[str]) -> dict[str, str]:
+    """Equality filters on columns, as they were typed. Raises BadParameter for one that has no equals sign."""
+    pairs: dict[str, str] = {}
+    for text in filters:
+        key, equals, value = text.partition("=")
+        if not equals:
+            raise typer.BadParameter(f"{text!r} should be COLUMN=VALUE")
+        pairs[key] = value
+    return pairs

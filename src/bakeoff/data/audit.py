@@ -1,13 +1,16 @@
 """What is wrong with a dataset, told before a label or a GPU-hour is spent. Messages never quote a document."""
 
+import itertools
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 import numpy as np
 
+from bakeoff.data import text_signs
 from bakeoff.data.dataset import Prepared
+from bakeoff.data.text_signs import Tokenised
 
 MIN_CLASS_ROWS = 10
 """Fewer pool rows are too few to learn a class, fewer test rows too few to judge it."""
@@ -49,18 +52,22 @@ class Overview:
     findings: tuple[Finding, ...]
 
 
-def audit(prepared: Prepared, *, lengths: np.ndarray | None = None, max_tokens: int | None = None) -> tuple[Finding, ...]:
+def audit(
+    prepared: Prepared, *, lengths: np.ndarray | None = None, max_tokens: int | None = None, tokenised: Tokenised | None = None
+) -> tuple[Finding, ...]:
     """Every finding about a dataset, the rows left out of its pool included.
 
-    `lengths` are tokens a document, shape (n,), against a limit of `max_tokens`.
+    `lengths` are tokens a document, shape (n,), against a limit of `max_tokens`; `tokenised` is how a checkpoint reads some rows.
     """
-    return tuple(
-        Finding(code=code, count=int(count), message=message) for code, count, message in _signs(prepared, lengths, max_tokens) if count
-    )
+    whole = [text for part in (prepared.pool, prepared.test, prepared.dropped) for text in part.whole_texts]
+    signs = itertools.chain(_signs(prepared, whole, lengths, max_tokens), text_signs.signs(whole, tokenised))
+    return tuple(Finding(code=code, count=int(count), message=message) for code, count, message in signs if count > 0)
 
 
-def overview(prepared: Prepared, *, lengths: np.ndarray | None = None, max_tokens: int | None = None) -> Overview:
-    """Class balance, lengths and findings; `lengths` are tokens a document, shape (n,)."""
+def overview(
+    prepared: Prepared, *, lengths: np.ndarray | None = None, max_tokens: int | None = None, tokenised: Tokenised | None = None
+) -> Overview:
+    """Class balance, lengths and findings; the arguments are those of `audit`."""
     pool, test = _class_sizes(prepared)
     return Overview(
         n_pool=len(prepared.pool),
@@ -72,7 +79,7 @@ def overview(prepared: Prepared, *, lengths: np.ndarray | None = None, max_token
         length_tokens=None if lengths is None else length_percentiles(lengths),
         max_tokens=max_tokens,
         truncated_fraction=None if lengths is None else truncated_fraction(lengths, max_tokens),
-        findings=audit(prepared, lengths=lengths, max_tokens=max_tokens),
+        findings=audit(prepared, lengths=lengths, max_tokens=max_tokens, tokenised=tokenised),
     )
 
 
@@ -110,10 +117,10 @@ def render(overview: Overview) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _signs(prepared: Prepared, lengths: np.ndarray | None, max_tokens: int | None) -> Iterator[tuple[str, int, str]]:
-    """Code, count and message of everything looked for, counts of 0 included."""
+def _signs(prepared: Prepared, whole: Sequence[str], lengths: np.ndarray | None, max_tokens: int | None) -> Iterator[tuple[str, int, str]]:
+    """Code, count and message of everything looked for, counts of 0 included; `whole` are the texts of pool, test and dropped rows."""
     parts = (prepared.pool, prepared.test, prepared.dropped)
-    texts = [" ".join(text.casefold().split()) for part in parts for text in part.whole_texts]
+    texts = [" ".join(text.casefold().split()) for text in whole]
     labels = np.concatenate([part.labels for part in parts])
     clusters = np.concatenate([part.clusters for part in parts])
     pool, test = _class_sizes(prepared)
@@ -138,6 +145,13 @@ def _signs(prepared: Prepared, lengths: np.ndarray | None, max_tokens: int | Non
         f"{conflicting:,} texts stand under two or more labels ({_rows(rows)}), so no classifier is right on all",
     )
 
+    alone = np.flatnonzero(np.bincount(labels, minlength=len(prepared.classes)) == 1)
+    yield (
+        "single_row_class",
+        len(alone),
+        f"{_listed(prepared, alone)} one row, which is learned from or tested, never both: label more, or merge it with another class",
+    )
+
     small = np.flatnonzero(pool < MIN_CLASS_ROWS)
     yield "small_class", len(small), f"{_classes(prepared, small, pool)} under {MIN_CLASS_ROWS} rows to learn from"
 
@@ -155,7 +169,8 @@ def _signs(prepared: Prepared, lengths: np.ndarray | None, max_tokens: int | Non
         f"{contaminated:,} test rows have a near-duplicate (or their group) in the pool; quality is also reported without them",
     )
 
-    yield "left_out", prepared.left_out, f"{_rows(prepared.left_out)} left out of the pool as near-duplicates of test rows"
+    why = "near-duplicates of test rows" + (", or of their group" if prepared.newest_from and prepared.pool.groups else "")
+    yield "left_out", prepared.left_out, f"{_rows(prepared.left_out)} left out of the pool as {why}"
 
     if lengths is not None and max_tokens is not None:
         truncated = int(np.sum(np.asarray(lengths) > max_tokens))
@@ -176,3 +191,11 @@ def _classes(prepared: Prepared, which: np.ndarray, sizes: np.ndarray) -> str:
     smallest = sorted(which.tolist(), key=lambda i: (sizes[i], i))[:3]
     shown = ", ".join(f"{prepared.classes[i]} with {sizes[i]}" for i in smallest)
     return f"{len(which)} classes ({shown}{', …' if len(which) > 3 else ''}) have"
+
+
+def _listed(prepared: Prepared, which: np.ndarray) -> str:
+    """`the class x has`, `2 classes (x, y) have`, at most three by name."""
+    names = [prepared.classes[i] for i in which[:3]]
+    if len(which) == 1:
+        return f"the class {names[0]} has"
+    return f"{len(which)} classes ({', '.join(names)}{', …' if len(which) > 3 else ''}) have"

@@ -3,7 +3,6 @@
 import hashlib
 import json
 import os
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +12,9 @@ import numpy as np
 
 from bakeoff import fingerprint, spec
 from bakeoff.cache import cache_root
-from bakeoff.data import labels, near_duplicates, sources, splits
+from bakeoff.data import file_size, labels, near_duplicates, newest, row_ids, sources, splits
+from bakeoff.data.rewrites import rewrite
+from bakeoff.data.times import Moment
 from bakeoff.errors import DataError
 
 # Raise it when the same bytes would be prepared differently.
@@ -77,8 +78,11 @@ class Prepared:
     contaminated: np.ndarray
     """Bool over test rows: a near-duplicate, or a row of the same group, stands in the pool (official splits and given folds only)."""
     dropped: Rows
-    """Rows left out of the pool because they are near-duplicates of test rows (none for official splits and given folds)."""
+    """Rows left out of the pool because they are near-duplicates of test rows (none for official splits and given folds), or of
+    the group of a newer test row."""
     primary_metric: Literal["accuracy", "macro_f1"]
+    newest_from: tuple[str, ...] | None = None
+    """Where time was cut, as `dataset.newest_from` pins it; null for other splits."""
 
     @property
     def left_out(self) -> int:
@@ -97,6 +101,7 @@ def prepare(dataset: spec.Dataset) -> Prepared:
     path = cache_root() / "prepared" / f"{key[:24]}.parquet"
     prepared = _load(path, dataset)
     if prepared is None:
+        file_size.refuse_too_large(dataset)
         prepared = _build(dataset)
         verify(dataset)  # a file rewritten while it was read must not be kept under the old fingerprint
         _save(path, prepared)
@@ -131,16 +136,16 @@ def _build(dataset: spec.Dataset) -> Prepared:
     pairs = [pair for _, rows in parts for pair in rows.pairs or ()] if dataset.text_pair else None
     names = [label for _, rows in parts for label in rows.labels]
     groups = [group for _, rows in parts for group in rows.groups or ()]
-    # The part of the data in which a row was given, by which rows of equal texts are counted.
-    given = [fold for _, rows in parts for fold in rows.folds or ()] or [int(is_test) for is_test, rows in parts for _ in rows.texts]
-
-    ids = _row_ids(_hashes(texts, pairs), given, names, groups)
+    given = row_ids.given_by(parts)
+    ids = row_ids.of_parts([rows for _, rows in parts], given=given)
     order = sorted(range(len(ids)), key=ids.__getitem__)
     classes = labels.in_order(names)
     index = {name: i for i, name in enumerate(classes)}
     whole = _joined(texts, pairs)
     masked = [near_duplicates.mask(whole[i]) for i in order]
     near = near_duplicates.find(masked) if dataset.needle is None else _all_apart(len(masked))
+    # Ids, duplicates and the split are those of the raw texts, so that rows pair with those of the same data left alone.
+    texts, pairs = rewrite(texts, dataset.rewrite), None if pairs is None else rewrite(pairs, dataset.rewrite)
     rows = Rows(
         row_ids=tuple(ids[i] for i in order),
         texts=tuple(texts[i] for i in order),
@@ -151,8 +156,12 @@ def _build(dataset: spec.Dataset) -> Prepared:
     )
 
     keeps_all = dataset.split == "official" or dataset.brings_folds
-    is_test = _test_mask(dataset, rows.groups or masked, given=[given[i] for i in order])
+    kind = raw["pool"].time_kind
+    cuts = None if kind is None else newest.cuts_of(dataset, given, kind)
+    is_test = _test_mask(dataset, rows.groups or masked, given=[given[i] for i in order], cuts=cuts)
     drops = np.zeros(len(rows), dtype=bool) if keeps_all else near.touches(is_test) & ~is_test
+    if cuts is not None and rows.groups is not None:  # a group may have written before and after the cut
+        drops |= ~is_test & np.isin(np.array(rows.groups), np.array(rows.groups)[is_test])
     pool, test = rows.take(np.flatnonzero(~is_test & ~drops)), rows.take(np.flatnonzero(is_test))
     if len(test) == 0 or len(set(pool.labels.tolist())) < 2:
         lacking = "no test rows" if len(test) == 0 else "fewer than two classes to train on"
@@ -167,15 +176,22 @@ def _build(dataset: spec.Dataset) -> Prepared:
         contaminated=contaminated,
         dropped=rows.take(np.flatnonzero(drops)),
         primary_metric=_metric(dataset, pool, classes),
+        newest_from=None if cuts is None or kind is None else newest.pinned(cuts, kind),
     )
 
 
-def _test_mask(dataset: spec.Dataset, keys: Sequence[str], *, given: Sequence[int]) -> np.ndarray:
+def _test_mask(dataset: spec.Dataset, keys: Sequence[str], *, given: Sequence[Moment], cuts: Sequence[Moment] | None) -> np.ndarray:
+    if cuts is not None:
+        return newest.is_newest(given, cuts)
     if dataset.split == "official":
         return np.array(given, dtype=bool)
     if dataset.split == "fold":
         assert dataset.fold is not None
-        return splits.in_given_fold(given, dataset.fold) if dataset.brings_folds else splits.in_fold(keys, dataset.fold)
+        return (
+            splits.in_given_fold([int(fold) for fold in given], dataset.fold)
+            if dataset.brings_folds
+            else splits.in_fold(keys, dataset.fold)
+        )
     assert dataset.held_out_rows is not None
     if dataset.held_out_rows >= len(keys):
         raise DataError(f"dataset.held_out_rows={dataset.held_out_rows} should be below the {len(keys)} rows there are")
@@ -189,27 +205,6 @@ def _all_apart(count: int) -> near_duplicates.NearDuplicates:
 
 def _joined(texts: Sequence[str], pairs: Sequence[str] | None) -> Sequence[str]:
     return texts if pairs is None else [f"{first}\n{second}" for first, second in zip(texts, pairs, strict=True)]
-
-
-def _hashes(texts: Sequence[str], pairs: Sequence[str] | None) -> list[str]:
-    """16 hex digits of each text's SHA-256; of a pair, of its two digests, since joined texts could be cut in several places."""
-    digests = _digests(texts)
-    if pairs is not None:
-        digests = _digests([first + second for first, second in zip(digests, _digests(pairs), strict=True)])
-    return [digest[:16] for digest in digests]
-
-
-def _digests(texts: Sequence[str]) -> list[str]:
-    return [hashlib.sha256(text.encode()).hexdigest() for text in texts]
-
-
-def _row_ids(hashes: list[str], given: list[int], names: list[str], groups: list[str]) -> list[str]:
-    parallel = zip(hashes, given, names, groups or [""] * len(hashes), strict=True)
-    ids, seen = [""] * len(hashes), Counter[str]()
-    for _, i in sorted((key, i) for i, key in enumerate(parallel)):
-        ids[i] = f"{hashes[i]}-{seen[hashes[i]]}"
-        seen[hashes[i]] += 1
-    return ids
 
 
 def _metric(dataset: spec.Dataset, pool: Rows, classes: tuple[str, ...]) -> Literal["accuracy", "macro_f1"]:
@@ -242,6 +237,7 @@ def _save(path: Path, prepared: Prepared) -> None:
         | second
     )
     facts = {"classes": prepared.classes, "n_pool": len(prepared.pool), "n_test": len(prepared.test), "n": table.num_rows}
+    facts |= {} if prepared.newest_from is None else {"newest_from": prepared.newest_from}
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
@@ -284,4 +280,5 @@ def _load(path: Path, dataset: spec.Dataset) -> Prepared | None:
         contaminated=contaminated,
         dropped=rows.take(range(n_seen, len(rows))),
         primary_metric=_metric(dataset, pool, classes),
+        newest_from=tuple(facts["newest_from"]) if "newest_from" in facts else None,
     )

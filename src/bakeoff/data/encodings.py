@@ -28,7 +28,8 @@ def decode(raw: bytes, *, encoding: str, name: str) -> str:
     """
     for magic, what in _NO_TEXT:
         if raw.startswith(magic):
-            raise DataError(f"{name} is {what}, not text: save it as CSV, TSV or JSON lines first")
+            advice = "let its name end in .parquet" if what == "Parquet" else "save it as CSV, TSV or JSON lines first"
+            raise DataError(f"{name} is {what}, not text: {advice}")
     text = _decode_auto(raw, name) if encoding == "auto" else _decode_as(raw, encoding, name)
     return text.removeprefix("\ufeff")
 

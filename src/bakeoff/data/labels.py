@@ -3,6 +3,7 @@
 import difflib
 import math
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from bakeoff.errors import DataError
@@ -13,6 +14,11 @@ _LIST = re.compile(r"\[.*\]|\{.*\}|\(.*,.*\)", re.DOTALL)
 MAX_NUMERIC_CLASSES = 200
 MAX_TEXTUAL_CLASSES, MAX_LABEL_CHARACTERS = 50, 40
 """More different labels than that, half of them longer than that, are documents and no classes."""
+MIN_TAIL_CLASSES, MAX_TAIL_ROWS = 20, 4
+"""So many different numbers, most of which so few rows have at most, are amounts and no classes."""
+MIN_UNIQUE_LABELS = 10
+"""From so many different labels on, more than one for every two rows is no column of classes."""
+_CLASSES = "cut them into a few classes in a column of their own, or name each number with dataset.label_map"
 
 
 def canonical(value: object) -> str | None:
@@ -56,17 +62,28 @@ def _refuse_texts(labels: list[str]) -> None:
 
 
 def check(names: Iterable[str]) -> None:
-    """Raise DataError when class names are several labels a row, or numbers to predict."""
-    classes = set(names)
+    """Raise DataError when the class names of rows are several labels a row, numbers to predict, or hardly ever the same.
+
+    Numbers are amounts where some have decimals, where there are over MAX_NUMERIC_CLASSES, or where they have a long tail.
+    """
+    rows_of = Counter(names)
+    classes = set(rows_of)
     if any(_LIST.fullmatch(name) or _parts(name, classes) for name in classes):
         raise DataError("a label holds several classes at once (multi-label), which bakeoff does not do: give each row exactly one label")
     if all(_NUMBER.fullmatch(name) for name in classes):
         if any(not float(name).is_integer() for name in classes):
-            raise DataError("the labels are numbers with decimals (a numeric target), which bakeoff does not do: sort them into classes")
-        if len(classes) > MAX_NUMERIC_CLASSES:
+            raise DataError(f"the labels are numbers with decimals (a numeric target), which bakeoff does not do: {_CLASSES}")
+        rare = sum(rows <= MAX_TAIL_ROWS for rows in rows_of.values())
+        if len(classes) > MAX_NUMERIC_CLASSES or (len(classes) >= MIN_TAIL_CLASSES and rare * 2 > len(classes)):
+            tail = f", {rare} of them in {MAX_TAIL_ROWS} rows or fewer" if rare else ""
             raise DataError(
-                f"the labels are {len(classes)} different numbers (a numeric target), which bakeoff does not do: sort them into classes"
+                f"the labels are {len(classes)} different numbers{tail} (a numeric target), which bakeoff does not do: {_CLASSES}"
             )
+    if len(classes) >= MIN_UNIQUE_LABELS and len(classes) * 2 > rows_of.total():
+        raise DataError(
+            f"the label column holds {len(classes)} different values in {rows_of.total()} rows, so it names no classes: "
+            "name the column of classes with dataset.label"
+        )
 
 
 def in_order(names: Iterable[str]) -> tuple[str, ...]:

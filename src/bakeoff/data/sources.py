@@ -1,20 +1,21 @@
-"""Files to rows: CSV, TSV, JSON lines, a folder per class, the formats of the starter datasets; the hub; and what is generated.
+"""Files to rows: tables, a folder per class, the formats of the starter datasets; the hub; and what is generated.
 
 Errors name rows by number (in a table the header is row 1) and never quote a document.
 """
 
-import csv
-import io
-import json
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from bakeoff import spec
 from bakeoff.data import assets, hub, labels, needle, splits, tables
 from bakeoff.data.encodings import decode
+from bakeoff.data.newlines import newlines
+from bakeoff.data.times import Kind, Moment, kind_of_column
+from bakeoff.data.times import parse as parse_times
 from bakeoff.errors import DataError
+from bakeoff.labelled import TABLES
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,6 +29,12 @@ class RawRows:
     """The second text of each row, where a row is a pair of texts."""
     folds: tuple[int, ...] | None = None
     """The fold of each row, where the data brings its own."""
+    times: tuple[Moment, ...] | None = None
+    """When each row was written, where a column says so."""
+    time_kind: Kind | None = None
+    """How it says so."""
+    numbers: tuple[int, ...] = field(default=(), compare=False)
+    """Where each row stands in its file, as errors count."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +47,7 @@ class _Cell:
     group: object = None
     pair: str = ""
     fold: object = None
+    time: object = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,7 +66,7 @@ def read(dataset: spec.Dataset) -> dict[str, RawRows]:
     sources = _sources(dataset)
     parts = {role: _labelled(source) for role, source in sources.items()}
     names = labels.rename((label for cells in parts.values() for _, label in cells), dataset.label_map)
-    labels.check(names.values())
+    labels.check(names[label] for cells in parts.values() for _, label in cells)
     rows = {
         role: RawRows(
             texts=tuple(_clean(cell.text) for cell, _ in cells),
@@ -66,6 +74,9 @@ def read(dataset: spec.Dataset) -> dict[str, RawRows]:
             groups=_groups(dataset, cells) if dataset.group or dataset.group_pattern else None,
             pairs=tuple(_clean(cell.pair) for cell, _ in cells) if dataset.text_pair else None,
             folds=_folds(dataset, cells, sources[role].place) if dataset.brings_folds else None,
+            times=_times(dataset, cells, sources[role].place) if dataset.time else None,
+            time_kind=kind_of_column([cells[0][0].time]) if dataset.time else None,
+            numbers=tuple(cell.where for cell, _ in cells),
         )
         for role, cells in parts.items()
     }
@@ -129,57 +140,16 @@ def _of_file(dataset: spec.Dataset, path: Path) -> Iterator[_Cell]:
     if not path.exists():
         raise DataError(f"{place} does not exist: check dataset.path and dataset.test_path")
     if path.is_dir() != (dataset.format == "folder"):
-        advice = "is a folder: use dataset.format=folder" if path.is_dir() else "is a file: use dataset.format=csv, tsv or jsonl"
+        advice = "is a folder: use dataset.format=folder" if path.is_dir() else "is a file: use dataset.format=csv, tsv, jsonl or parquet"
         raise DataError(f"{place} {advice}")
-    if dataset.group and dataset.format not in ("csv", "tsv", "jsonl"):
+    if dataset.group and dataset.format not in TABLES:
         raise DataError(f"dataset.group={dataset.group} needs a table with that column, but dataset.format={dataset.format}")
     yield from _READERS[dataset.format](dataset, path, place)
 
 
 def _table(dataset: spec.Dataset, path: Path, place: str) -> Iterator[_Cell]:
-    text = _newlines(decode(path.read_bytes(), encoding=dataset.encoding, name=place))
-    lines = csv.reader(io.StringIO(text), delimiter="\t" if dataset.format == "tsv" else ",", strict=True)
-    row = 0
-    try:
-        with tables.cells_of_any_length():
-            header = next((cells for cells in lines if cells), None)
-            if header is None:
-                raise DataError(f"{place} is empty: give a file with a header and rows")
-            wanted = {key: _column(header, name, key, place) for key, name in _columns(dataset).items()}
-            named = max(index for index, name in enumerate(header) if name.strip()) + 1
-            row = 1
-            for cells in lines:
-                row += 1
-                if not cells:
-                    continue
-                if len(cells) < named or any(cell.strip() for cell in cells[len(header) :]):
-                    raise DataError(
-                        f"{place} has {len(cells)} cells in row {row} but {len(header)} in its header: quote texts that hold a separator"
-                    )
-                yield _cell(row, {key: cells[index] for key, index in wanted.items()}, dataset, place)
-    except csv.Error:
-        raise DataError(f'{place} has a broken quote in row {row + 1}: close each quoted text and write a quote inside one as ""') from None
-
-
-def _json_lines(dataset: spec.Dataset, path: Path, place: str) -> Iterator[_Cell]:
-    """One object a line."""
-    text = _newlines(decode(path.read_bytes(), encoding=dataset.encoding, name=place))
-    # split("\n") and not splitlines, which also cuts at the line separators that JSON allows inside a string
-    for number, line in enumerate(text.split("\n"), start=1):
-        if not line.strip():
-            continue
-        try:
-            values = json.loads(line)
-        except (ValueError, RecursionError):
-            raise DataError(f"{place} is not valid JSON in line {number}: write one object a line") from None
-        if not isinstance(values, dict):
-            raise DataError(f"{place} has no JSON object in line {number}: write one object a line")
-        for key, name in _columns(dataset).items():
-            if name not in values:
-                raise DataError(
-                    f"dataset.{key}={name} is missing in line {number} of {place}; {tables.nearest_column(name, map(str, values))}"
-                )
-        yield _cell(number, {key: values[name] for key, name in _columns(dataset).items()}, dataset, f"line {number} of {place}")
+    for row in tables.rows(path, dataset.format, columns=_columns(dataset), encoding=dataset.encoding, place=place):
+        yield _cell(row.number, row.cells, dataset, row.place)
 
 
 def _folders(dataset: spec.Dataset, path: Path, place: str) -> Iterator[_Cell]:
@@ -187,13 +157,13 @@ def _folders(dataset: spec.Dataset, path: Path, place: str) -> Iterator[_Cell]:
     files = sorted(file for file in path.glob("[!.]*/[!.]*") if file.is_file())
     for number, file in enumerate(files, start=1):
         group, fold = splits.group_in_name(dataset, file.name), splits.fold_in_name(dataset, file.name)
-        text = _newlines(decode(file.read_bytes(), encoding=dataset.encoding, name=f"{place}/{file.parent.name}/{file.name}"))
+        text = newlines(decode(file.read_bytes(), encoding=dataset.encoding, name=f"{place}/{file.parent.name}/{file.name}"))
         yield _Cell(number, text, file.parent.name, group=group, fold=fold)
 
 
 def _orange(dataset: spec.Dataset, path: Path, place: str) -> Iterator[_Cell]:
     """Three header lines, then `class<TAB>text`; quotes are part of the text. Blank rows are skipped."""
-    lines = _newlines(decode(path.read_bytes(), encoding=dataset.encoding, name=place)).split("\n")
+    lines = newlines(decode(path.read_bytes(), encoding=dataset.encoding, name=place)).split("\n")
     if len(lines) < 3 or not lines[2].startswith("class\t"):
         raise DataError(f"{place} has no Orange header of three lines with the class first: use dataset.format=tsv")
     for number, line in enumerate(lines[3:], start=4):
@@ -207,7 +177,7 @@ def _orange(dataset: spec.Dataset, path: Path, place: str) -> Iterator[_Cell]:
 
 def _movie(dataset: spec.Dataset, path: Path, place: str) -> Iterator[_Cell]:
     """`id<TAB>mean rating<TAB>text` in UTF-8 (by its bytes), CRLF; the label is the sign of the rating, zeros are dropped."""
-    for number, line in enumerate(_newlines(decode(path.read_bytes(), encoding=dataset.encoding, name=place)).split("\n"), start=1):
+    for number, line in enumerate(newlines(decode(path.read_bytes(), encoding=dataset.encoding, name=place)).split("\n"), start=1):
         if not line.strip():
             continue
         try:
@@ -222,7 +192,8 @@ def _movie(dataset: spec.Dataset, path: Path, place: str) -> Iterator[_Cell]:
 _READERS: dict[str, Callable[[spec.Dataset, Path, str], Iterator[_Cell]]] = {
     "csv": _table,
     "tsv": _table,
-    "jsonl": _json_lines,
+    "jsonl": _table,
+    "parquet": _table,
     "folder": _folders,
     "orange": _orange,
     "movie": _movie,
@@ -230,7 +201,7 @@ _READERS: dict[str, Callable[[spec.Dataset, Path, str], Iterator[_Cell]]] = {
 
 
 def _columns(dataset: spec.Dataset) -> dict[str, Any]:
-    keys = ("text", "label", "group", "text_pair", "fold_column")
+    keys = ("text", "label", "group", "text_pair", "fold_column", "time")
     return {key: name for key in keys if (name := getattr(dataset, key))}
 
 
@@ -241,16 +212,8 @@ def _cell(where: int, values: Mapping[str, Any], dataset: spec.Dataset, place: s
         if not isinstance(value, str):
             kind = "null" if value is None else type(value).__name__
             raise DataError(f'dataset.{key}={getattr(dataset, key)} is {kind} in {place}: it should be a text ("" where there is none)')
-    return _Cell(where, values["text"], values["label"], values.get("group"), values.get("text_pair", ""), values.get("fold_column"))
-
-
-def _column(header: list[str], name: str, key: str, place: str) -> int:
-    found = [index for index, column in enumerate(header) if column.strip() == name.strip()]
-    if not found:
-        raise DataError(f"dataset.{key}={name} is no column of {place}; {tables.nearest_column(name, header)}")
-    if len(found) > 1:
-        raise DataError(f"dataset.{key}={name} names {len(found)} columns of {place}: give each column its own name")
-    return found[0]
+    second, others = values.get("text_pair", ""), (values.get("group"), values.get("fold_column"), values.get("time"))
+    return _Cell(where, values["text"], values["label"], others[0], second, *others[1:])
 
 
 def _groups(dataset: spec.Dataset, cells: list[tuple[_Cell, str]]) -> tuple[str, ...]:
@@ -272,13 +235,14 @@ def _folds(dataset: spec.Dataset, cells: list[tuple[_Cell, str]], place: str) ->
     return tuple(fold for fold in found if fold is not None)
 
 
-def _newlines(text: str) -> str:
-    return text.replace("\r\n", "\n").replace("\r", "\n")
+def _times(dataset: spec.Dataset, cells: list[tuple[_Cell, str]], place: str) -> tuple[Moment, ...]:
+    assert dataset.time is not None
+    return parse_times([cell.time for cell, _ in cells], [cell.where for cell, _ in cells], name=dataset.time, place=place)
 
 
 def _clean(text: str) -> str:
     """Line ends as \\n; half a surrogate pair, which no encoder takes, becomes the replacement character."""
-    text = _newlines(text)
+    text = newlines(text)
     try:
         text.encode()
     except UnicodeEncodeError:

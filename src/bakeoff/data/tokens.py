@@ -102,6 +102,17 @@ class CheckpointTokeniser:
         """How many rows a table needs to have one for every id."""
         return int(max(self._tokeniser.get_vocab().values())) + 1
 
+    @property
+    def pieces(self) -> dict[str, int]:
+        """Word-piece → its id."""
+        return dict(self._tokeniser.get_vocab())
+
+    @property
+    def keeps_case(self) -> bool:
+        """Whether capitals reach the vocabulary, as those of a *cased* checkpoint do: its normaliser leaves them alone."""
+        normaliser = self._backend.normalizer
+        return normaliser is None or normaliser.normalize_str("A") != "a"
+
     def save(self, folder: Path) -> None:
         """Write the tokeniser's files, truncation and padding cleared."""
         self._tokeniser.save_pretrained(str(folder))

@@ -83,9 +83,14 @@ def of_word_pieces(folder: Path, *, width: int) -> npt.NDArray[np.float32]:
 
     Raises DataError where no such table is found, or one of another width.
     """
+    refuse_other_table(folder, width)
+    return table_of(folder)
+
+
+def table_of(folder: Path) -> npt.NDArray[np.float32]:
+    """The word-piece table of the checkpoint in `folder` as it is, shape (word-pieces, width). Raises DataError where there is none."""
     from safetensors import safe_open
 
-    refuse_other_table(folder, width)
     file, name = _table(folder)
     with safe_open(file, framework="pt") as stored:
         rows: npt.NDArray[np.float32] = stored.get_tensor(name).float().numpy()

@@ -1,9 +1,8 @@
 """From sweeps and their records to a folder with the page: README.md, index.html, figures and records.csv."""
 
-import re
 import shlex
 from collections.abc import Mapping, Sequence
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +18,11 @@ from bakeoff.report.first_section import first_section
 from bakeoff.report.latency_blocks import latency_blocks
 from bakeoff.report.limits import Limits
 from bakeoff.report.longdoc_blocks import longdoc_blocks
-from bakeoff.report.plain import one_line, visible
 from bakeoff.report.references import Footnotes
 from bakeoff.report.selection import answers
 from bakeoff.report.store_cache import ReadOnce
 from bakeoff.report.summary import Section, sections
+from bakeoff.report.templating import templates
 from bakeoff.report.timing import Session, sessions
 from bakeoff.report.total_cost import total_cost_blocks
 from bakeoff.report.tuning_blocks import tuning_blocks
@@ -70,8 +69,8 @@ def write_report(
     if parts:
         context["provenance"] |= {"Tuning": guards.tuning(runs, store)}
     context |= {"figures": drawn, "blocks": blocks, "contains_data": texts is not None}
-    write_atomically(folder / "README.md", _templates().get_template("README.md.j2").render(context | {"footnote": Footnotes()}))
-    write_atomically(folder / "index.html", _templates().get_template("index.html.j2").render(context))
+    write_atomically(folder / "README.md", templates().get_template("README.md.j2").render(context | {"footnote": Footnotes()}))
+    write_atomically(folder / "index.html", templates().get_template("index.html.j2").render(context))
     rows = _rows(runs, store, records)
     write_atomically(folder / "records.csv", frame.render(rows, "csv") + "\n")
     frame.write_parquet(rows, folder / "records.parquet")
@@ -136,43 +135,3 @@ def _command(*words: str) -> str:
 def _rows(runs: Sequence[Run], store: Store, records: Sequence[Record]) -> list[frame.Row]:
     failures = [failure for run in runs if (failure := store.failure(run.run_id)) is not None]
     return frame.sort_rows([frame.record_row(record) for record in records] + [frame.failure_row(failure) for failure in failures])
-
-
-def markdown(text: object) -> str:
-    """Text that Markdown shows as it is, on one line: names and messages may come from strangers."""
-    line = one_line(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    line = re.sub(r"([\\`*\[\]|~])", r"\\\1", line)
-    return re.sub(r"(?<![^\W_])_|_(?![^\W_])", r"\\_", line)
-
-
-def markdown_code(text: object) -> str:
-    """Text as a Markdown code span on one line, fit for a table cell."""
-    return "`" + one_line(text).replace("`", "'").replace("|", "\\|") + "`"
-
-
-def bracket_below(cell: str) -> Any:
-    """HTML of a cell, the bracket behind a number on a line of its own, so that columns stay narrow."""
-    from markupsafe import Markup, escape
-
-    cell = visible(cell)
-    value, bracket, rest = cell.partition(" (")
-    if not bracket or not cell.endswith(")"):
-        return escape(cell)
-    return Markup('{}<small class="below">({}</small>').format(value, rest)
-
-
-@cache
-def _templates() -> Any:
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
-    environment = Environment(
-        loader=FileSystemLoader(Path(__file__).parent / "templates"),
-        autoescape=lambda name: name is not None and name.endswith(".html.j2"),
-        undefined=StrictUndefined,
-        finalize=lambda value: visible(value) if type(value) is str else value,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    environment.filters |= {"md": markdown, "code": markdown_code, "inline_svg": figures.inline, "bracket_below": bracket_below}
-    return environment

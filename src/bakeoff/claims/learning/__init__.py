@@ -1,0 +1,1 @@
+"""Scores over draws of labels, with intervals."""

@@ -1,0 +1,61 @@
+"""Distilled once more: three layers of the starter's encoder, taught by its six, against these six.
+
+The starter's encoder is itself a distilled one. Measured: accuracy lost with 1,000 labels, paired over draws and rows, and the ratio of
+the times to answer, in turns.
+"""
+
+from bakeoff.claims import latencies, rules, scores
+from bakeoff.claims.claim import Answer, Bench, Claim, NotMeasured
+
+SWEEP, TIMED = "distilled_again", "distilled_again_latency"
+SIX, THREE = "pretrained", "distilled"
+
+
+def measure(bench: Bench) -> Answer:
+    """Judged: the points lost, which are the figure, and the ratio of the times. Both forms are alike."""
+    found = scores.scored(bench.bake(SWEEP), by=lambda run: run.model.name)
+    timed = {one.record.run.model.name: one for one in bench.bake(TIMED)}
+    if not {SIX, THREE} <= found.keys() & timed.keys():
+        raise NotMeasured(f"six and three layers are not both scored and timed: bake sweeps/claims/{SWEEP}.yaml and {TIMED}.yaml")
+    lost = scores.difference(found[SIX], found[THREE])
+    if lost is None:
+        raise NotMeasured(f"the two models share no draw of labels: bake all of sweeps/claims/{SWEEP}.yaml")
+    loss, faster = rules.in_points(lost), latencies.between(timed[SIX], timed[THREE])
+    in_time = latencies.quiet(rules.sixty_percent_faster(faster.interval), timed.values())
+    return Answer(
+        verdict=rules.all_of((rules.within_a_point(loss.interval), in_time)),
+        figure=loss.figure,
+        unit="points",
+        interval=loss.interval,
+        seen=f"Three layers lose {loss.figure:.1f} points to the six that taught them and answer {faster.figure:.2f} times "
+        f"({faster.interval.low:.2f} to {faster.interval.high:.2f}) as fast.",
+        dataset=found[SIX].run.dataset.name,
+        rows=tuple(
+            {
+                "layers": layers,
+                "accuracy": found[name].accuracy.mean,
+                "low": found[name].accuracy.low,
+                "high": found[name].accuracy.high,
+                "draws": len(found[name].baked),
+                "p50_ms": latencies.facts_of(timed[name]).p50_ms,
+                "samples": latencies.facts_of(timed[name]).n_samples,
+            }
+            for name, layers in ((SIX, 6), (THREE, 3))
+        ),
+        run_ids=(*scores.all_run_ids(found), *(one.record.run_id for one in timed.values())),
+        detectable=loss.detectable,
+        notes=(*latencies.notes(timed.values()), *latencies.apart(timed[SIX], timed[THREE])),
+    )
+
+
+CLAIM = Claim(
+    name="distilled-again",
+    statement="Half the layers of an encoder, taught by all of them, are 60% faster and within one point.",
+    kind="learning",
+    rule="Holds if the upper bound of the points that three layers of the starter's encoder lose to its six is at most 1.0, and six take "
+    "1.4 to 2.2 times as long as three (the whole interval).",
+    seconds={"small": 1500, "full": 1500},
+    shared_seconds={"labels-1000": {"small": 200, "full": 1000}},
+    measure=measure,
+    sweeps=(SWEEP, TIMED),
+)

@@ -1,0 +1,1 @@
+"""Exact checks of the product's own bricks."""

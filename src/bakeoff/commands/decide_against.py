@@ -1,0 +1,88 @@
+"""`decide --against`: how a file that has grown is split as last month, and the section that tells what changed."""
+
+from collections.abc import Sequence
+
+from bakeoff.data import newest
+from bakeoff.data.dataset import prepare
+from bakeoff.deciding.against import Comparison, Scored
+from bakeoff.deciding.drift import Changes, Pair
+from bakeoff.deciding.old_report import OldReport
+from bakeoff.report.stats import Estimate
+from bakeoff.spec import Dataset
+
+DEFAULT_SHARE = 0.2
+MOST_CLASSES = 10
+"""Classes whose shares are listed: those that changed most."""
+
+
+def pinned(dataset: Dataset) -> dict[str, str]:
+    """Settings by which the cut of a split by time stays where it is when rows are appended; empty for other splits."""
+    return _settings(prepare(dataset).newest_from or ())
+
+
+def grown(old: OldReport, dataset: Dataset) -> dict[str, str]:
+    """Settings by which the grown file `dataset` is split as last month; empty but for a split by time.
+
+    What is newer than all old rows is divided anew, so that the pool grows too. Raises DataError where no old row is left.
+    """
+    if dataset.time is None or old.dataset.time is None:
+        return {}
+    share = dataset.newest_share or DEFAULT_SHARE
+    return _settings(newest.grown(dataset, old.test_row_ids, share=share, first=old.dataset.newest_from))
+
+
+def _settings(cuts: Sequence[str]) -> dict[str, str]:
+    if not cuts:
+        return {}
+    listed = ",".join(f"'{text}'" for text in cuts)
+    return {"dataset.newest_from": f"[{listed}]", "dataset.newest_share": "null"}
+
+
+def render(found: Comparison) -> str:
+    """The section of the page, in Markdown: the verdict, scores on old and new test rows, what changed."""
+    name = "accuracy" if found.metric == "accuracy" else "macro-F1"
+    lines = [f"## {found.verdict.capitalize()}", "", found.reason, ""]
+    lines += [
+        f"| retrained on the grown file | {name} on old test rows | on new test rows | behind the winner on both |",
+        "|---|---|---|---|",
+    ]
+    lines += [_row(each) for each in (found.winner, *found.rivals)]
+    return "\n".join([*lines, "", *_changes(found.changes, name)]) + "\n"
+
+
+def _row(each: Scored) -> str:
+    behind = "—" if each.behind is None else _points(each.behind)
+    return f"| {each.name} | {_percent(each.old_rows)} | {_percent(each.new_rows)} | {behind} |"
+
+
+def _changes(found: Changes, name: str) -> list[str]:
+    gone = f"; {found.n_gone:,} old ones are gone from the file" if found.n_gone else ""
+    lines = [f"{found.n_old:,} old and {found.n_new:,} new test rows{gone}."]
+    if found.score is not None:
+        lines += ["", f"The winner's {name} on new rows minus on old rows: {_points(found.score)} points."]
+    lengths = [f"{key} {_number(pair.old)} → {_number(pair.new)}" for key, pair in found.length_tokens.items()]
+    if lengths and found.n_new:
+        lines += ["", f"Length in tokens, old → new: {', '.join(lengths)}."]
+    if found.mix_p_value is not None:
+        moved = "differs" if found.mix_p_value < 0.05 else "does not differ for sure"
+        lines += ["", f"The class mix {moved} between old and new rows (chi-square test, p = {found.mix_p_value:.2g}).", ""]
+        lines += ["| class | old rows | new rows |", "|---|---|---|"]
+        widest = sorted(found.shares.items(), key=lambda item: -_moved(item[1]))[:MOST_CLASSES]
+        lines += [f"| {each} | {pair.old or 0:.1%} | {pair.new or 0:.1%} |" for each, pair in widest]
+    return lines
+
+
+def _moved(pair: Pair) -> float:
+    return round(abs((pair.new or 0.0) - (pair.old or 0.0)), 9)  # so that ties stay in the order of classes
+
+
+def _percent(estimate: Estimate | None) -> str:
+    return "—" if estimate is None else f"{100 * estimate.mean:.1f}% ({100 * estimate.low:.1f} to {100 * estimate.high:.1f})"
+
+
+def _points(estimate: Estimate) -> str:
+    return f"{100 * estimate.mean:+.1f} ({100 * estimate.low:+.1f} to {100 * estimate.high:+.1f})"
+
+
+def _number(value: float | None) -> str:
+    return "—" if value is None else f"{value:,.0f}"

@@ -1,0 +1,42 @@
+"""What a decision needs to know of the data before anything is baked, and what it tells of it."""
+
+from dataclasses import dataclass
+
+from bakeoff.commands.data import in_options, lengths_tokens
+from bakeoff.data import audit as audits
+from bakeoff.data.dataset import prepare
+from bakeoff.errors import BakeoffError
+from bakeoff.spec import Run
+
+
+@dataclass(frozen=True, kw_only=True)
+class Audited:
+    """The data in the numbers that a plan rests on."""
+
+    text: str
+    pool_rows: int
+    test_rows: int
+    truncated_share: float
+    """Of all documents, by the reading of the encoder; 0 where there is no encoder."""
+
+
+MOST_CLASSES = 12
+"""Classes that are listed; more are counted."""
+
+
+def audit(run: Run, reader: Run | None) -> Audited:
+    """The audit of a Run's dataset, lengths in the tokens of `reader` where its checkpoint is here. Raises DataError."""
+    try:
+        prepared = prepare(run.dataset)
+    except BakeoffError as error:
+        raise type(error)(in_options(str(error))) from None
+    asked = run if reader is None else reader
+    lengths = lengths_tokens(asked, (*prepared.pool.documents, *prepared.test.documents))
+    found = audits.overview(prepared, lengths=lengths, max_tokens=asked.longdoc.max_tokens)
+    text = audits.render(found).rstrip()
+    if len(prepared.classes) > MOST_CLASSES:
+        head, _, tail = text.partition("\n\n")
+        text = f"{head}\n{len(prepared.classes)} classes\n{tail.partition(chr(10) * 2)[2]}"
+    return Audited(
+        text=text, pool_rows=len(prepared.pool), test_rows=len(prepared.test), truncated_share=float(found.truncated_fraction or 0.0)
+    )

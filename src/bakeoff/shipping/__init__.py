@@ -1,0 +1,1 @@
+"""Ship a model: a folder that answers without bakeoff, checked against what was scored, and files scored with it."""

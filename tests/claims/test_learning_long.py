@@ -1,0 +1,77 @@
+"""long-documents on made Runs: competitive or not past the window, and what is missing."""
+
+from pathlib import Path
+
+import pytest
+from learning_bench import Cell, bench, over_draws
+
+from bakeoff import spec
+from bakeoff.claims.claim import Answer, Interval, NotMeasured
+from bakeoff.claims.learning import long_documents
+
+LENGTHS = [100] * 600 + [700] * 300 + [3000] * 100
+"""The last 400 rows are past the window."""
+HEAD = spec.LongDoc(strategy="head", max_tokens=256)
+TAIL = spec.LongDoc(strategy="tail", max_tokens=256)
+
+
+def read(folder: Path, bilstm: int, *, head: int = 800, tail: int = 900) -> Answer:
+    """The answer where these many rows, counted from the first, are right in each of three draws."""
+    cells = [
+        *over_draws("tfidf", 1000, *[950] * 3),
+        *over_draws("bilstm", 1000, *[bilstm] * 3),
+        *over_draws("frozen", 1000, *[head] * 3, longdoc=HEAD),
+        *over_draws("frozen", 1000, *[tail] * 3, longdoc=TAIL),
+    ]
+    return long_documents.measure(bench(folder, {"long_documents_1000": cells}, lengths=LENGTHS))
+
+
+def test_holds_where_the_bilstm_is_competitive(tmp_path: Path) -> None:
+    answer = read(tmp_path, 900)
+    most = 100 * (1 - 0.025 ** (1 / 400))
+    assert (answer.verdict, answer.figure) == ("holds", 0.0)
+    assert answer.interval == Interval(low=pytest.approx(-most), high=pytest.approx(most))
+    assert "On the 400 test documents over 512 tokens bilstm on whole documents scores 75.0%" in answer.seen
+
+
+def test_does_not_hold_where_it_is_far_below_the_best_reading(tmp_path: Path) -> None:
+    answer = read(tmp_path, 800)
+    assert (answer.verdict, answer.figure) == ("does not hold", pytest.approx(25.0))
+    tfidf, bilstm, head, tail = answer.rows
+    assert (tfidf["all, %"], tfidf["over 512, %"]) == (95.0, 87.5)
+    assert (bilstm["to 512, %"], bilstm["513–1,024, %"], bilstm["1,025–2,048, %"], bilstm["over 2,048, %"]) == (100.0, 66.7, None, 0.0)
+    assert (head["over 512, %"], tail["over 512, %"], tail["training, s"], tail["answering, s"]) == (50.0, 75.0, 12.5, 1.0)
+    (lines,) = answer.pictures
+    assert lines.series[3].x == (100.0, 700.0, 3000.0)
+    assert lines.series[3].y == (100.0, 100.0, 0.0)
+
+
+def test_stays_open_around_two_points(tmp_path: Path) -> None:
+    answer = read(tmp_path, 895)
+    assert (answer.verdict, answer.figure) == ("inconclusive", pytest.approx(1.25))
+    assert answer.detectable is not None
+
+
+def test_says_which_ways_were_not_baked(tmp_path: Path) -> None:
+    notes = read(tmp_path, 900).notes
+    assert notes[0] == "The best reading is the best of 2 on these very documents, which flatters it a little."
+    assert [note for note in notes if "baked" in note] == [
+        "No reading that would chunk and pool was baked in this form.",
+        "No reading that would read a longer window was baked in this form.",
+        "No fine-tuned encoder was baked in this form, and one may read better than a frozen one.",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("cells", "lengths", "reason"),
+    [
+        (over_draws("bilstm", 1000, 900), LENGTHS, "are not both recorded"),
+        (over_draws("frozen", 1000, 900), LENGTHS, "are not both recorded"),
+        ([*over_draws("frozen", 1000, 900), *over_draws("bilstm", 1000, 900)], None, "are not both recorded"),
+        ([*over_draws("frozen", 1000, 900), *over_draws("bilstm", 1000, 900)], [100] * 1000, "no test document of reviews is longer"),
+    ],
+    ids=["no encoder", "no bilstm", "no lengths", "no long document"],
+)
+def test_says_what_is_missing(tmp_path: Path, cells: list[Cell], lengths: list[int] | None, reason: str) -> None:
+    with pytest.raises(NotMeasured, match=reason):
+        long_documents.measure(bench(tmp_path, {"long_documents_1000": cells}, lengths=lengths))
