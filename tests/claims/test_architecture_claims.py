@@ -76,6 +76,23 @@ def test_half_the_layers_are_held_against_a_point_and_sixty_percent(
     assert (answer.verdict, answer.figure) == (verdict, pytest.approx((six - three) / 10))
     assert f"{ratio:.2f} times" in answer.seen
     assert [row["layers"] for row in answer.rows] == [6, 3]
+    assert answer.notes == ()
+
+
+def test_six_layers_that_another_claim_timed_are_compared_all_the_same(tmp_path: Path) -> None:
+    """The claim inference-cost times the six layers too, in a session of its own; what is recorded is not timed again."""
+    made = layers(tmp_path, 770, 775, ratio=1.9)
+    store = made_bench.store(tmp_path / "latency")
+    pretrained = factories.MODELS["pretrained"]
+    models = {"one": (pretrained, 20.0), "two": (dataclasses.replace(pretrained, name="distilled", keep_layers=(1, 3, 5)), 11.0)}
+    timed = [
+        made_bench.timed(store, model, ms=1.0, ratio=ratio, ratio_interval=records.Interval(low=ratio, high=ratio), session_id=session)
+        for session, (model, ratio) in models.items()
+    ]
+    answer = distilled_again.CLAIM.measure(MadeBench({**made.sweeps, "distilled_again_latency": timed}))
+    assert answer.verdict == "holds"
+    assert "1.82 times (1.82 to 1.82) as fast" in answer.seen
+    assert "compared through it" in answer.notes[-1]
 
 
 # post-pre-norm
@@ -203,6 +220,8 @@ def test_a_chain_that_keeps_everything_leaves_nothing_to_gain(tmp_path: Path) ->
 
 def test_a_reader_that_knows_what_it_cannot_see_refutes_the_claim(tmp_path: Path) -> None:
     assert needle.CLAIM.measure(readers(tmp_path, ALL_RIGHT | {"needle_head": (1000, 700)})).verdict == "does not hold"
+    # Windows add up what each tells of its own word, by which three combinations of four can be right.
+    assert needle.CLAIM.measure(readers(tmp_path / "windows", ALL_RIGHT | {"needle_windows": (1000, 750)})).verdict == "holds"
 
 
 def test_sizes_that_do_not_match_are_refused(tmp_path: Path) -> None:

@@ -115,11 +115,11 @@ def test_two_sessions_compare_through_the_bilstm_that_both_timed(store: Store) -
     assert latencies.apart(slower, slower) == ()
 
 
-def test_two_sessions_without_a_common_reference_do_not_compare(store: Store) -> None:
+def test_two_sessions_without_a_common_reference_do_not_compare(store: Store, tmp_path: Path) -> None:
     with pytest.raises(NotMeasured, match="different machines, or beside different references"):
         latencies.between(*of_two_sessions(store, probe={"machine": "another"}))
     with pytest.raises(NotMeasured, match="no ratio to the BiLSTM"):
-        distilled.CLAIM.measure(MadeBench({"encoder_sizes": layers(store, twelve=2.0, six=1.0, sessions=("one", "two"))}))
+        latencies.between(*layers(made_bench.store(tmp_path / "other"), twelve=2.0, six=1.0, sessions=("one", "two")))
 
 
 def test_only_rounds_of_both_count(store: Store) -> None:

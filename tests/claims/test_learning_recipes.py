@@ -97,8 +97,6 @@ def test_a_rate_that_diverged_is_not_the_best_one(tmp_path: Path) -> None:
     """Before it diverged its validation loss was the lowest of all."""
     answer = rates(tmp_path, {**TUNED}, {**SCRATCH, 5e-4: None}, best=(1e-4, 5e-4))
     assert answer.figure == pytest.approx(60.0 - 48.0)
-    answer = rates(tmp_path / "chosen", {**TUNED}, {2e-5: 480, 1e-3: 630, 5e-4: None}, best=(1e-4, 1e-3))
-    assert answer.figure == pytest.approx(60.0 - 63.0)
 
 
 def test_rate_says_what_is_missing(tmp_path: Path) -> None:

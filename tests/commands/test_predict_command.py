@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import bakery
+from bakeoff.commands import confirm as confirming
 from bakeoff.commands import predict as command
 from bakeoff.errors import DataError
 from bakeoff.shipping import folder as files
@@ -91,7 +92,7 @@ def test_a_wrong_file_or_column_is_told(name: str, columns: dict[str, str], said
 def test_fresh_labels_confirm_a_model_and_old_ones_do_not(made: bakery.Baked, tmp_path: Path) -> None:
     def confirm(rows: Sequence[bakery.Row]) -> str:
         file = bakery.write_csv(tmp_path / "fresh.csv", rows)
-        return command.confirm(tmp_path / "model", file, asked(label="label"), HOW)
+        return confirming.confirm(tmp_path / "model", file, asked(label="label"), HOW)
 
     new, old = bakery.rows(80, seed=9), bakery.rows(200)[:3]
     first = confirm([*new, *old])
@@ -101,4 +102,4 @@ def test_fresh_labels_confirm_a_model_and_old_ones_do_not(made: bakery.Baked, tm
     assert "2 of these rows confirmed this model before" in again.splitlines()[-1]
     assert "(confirmation 2; " in again.splitlines()[-1]
     with pytest.raises(DataError, match="pass --label COLUMN"):
-        command.confirm(tmp_path / "model", tmp_path / "fresh.csv", NOTHING, HOW)
+        confirming.confirm(tmp_path / "model", tmp_path / "fresh.csv", NOTHING, HOW)

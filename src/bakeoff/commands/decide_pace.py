@@ -15,7 +15,7 @@ from bakeoff.commands.baking import PRELOAD
 from bakeoff.deciding.estimates import Pace
 from bakeoff.deciding.offers import Candidate
 from bakeoff.runner.processes import start_fork_server
-from bakeoff.spec import Machine, Neural, Run
+from bakeoff.spec import Frozen, Machine, Neural, Run
 
 FIRST_STEPS = 2
 MOST_STEPS = 80
@@ -77,6 +77,8 @@ def pace_of(run: Run, *, machine: Machine, seconds: float) -> Pace:
     prepared = dataset.prepare(run.dataset)
     if isinstance(run.model, Neural):
         return _by_steps(run, run.model, prepared, device=device, seconds=seconds)
+    if isinstance(run.model, Frozen):
+        return _by_features(run, run.model, prepared, device=device, seconds=seconds)
     pool = len(prepared.pool)
     small = min(pool, LEAST_ROWS)
     first = _learned(run, prepared, rows=small, answers=LEAST_ROWS, device=device)
@@ -102,6 +104,45 @@ def _by_steps(run: Run, model: Neural, prepared: Any, *, device: Literal["cpu", 
     second = _learned(brief, prepared, rows=steps * batch, answers=answers, device=device)
     asked = min(answers, len(prepared.test))
     return Pace(seconds_per_step=second.seconds / max(1, second.steps), seconds_per_answer=(second.predict_seconds or 0.0) / asked)
+
+
+def _by_features(run: Run, model: Frozen, prepared: Any, *, device: Literal["cpu", "cuda"], seconds: float) -> Pace:
+    """Past the cache of features, which would tell what they took when they were computed."""
+    import threadpoolctl
+
+    from bakeoff.data import budget, checkpoint, longdoc
+    from bakeoff.data.batches import Documents
+    from bakeoff.data.tokens import CheckpointTokeniser
+    from bakeoff.models.logistic import Regression
+    from bakeoff.models.pretrained import FrozenClassifier
+    from bakeoff.training import features
+    from bakeoff.training import fit as fitting
+
+    fitting.seed_everything(run.seed, run.probe.threads)
+    folder, n_classes = checkpoint.resolve(model.checkpoint, model.revision), len(prepared.classes)
+    tokeniser = CheckpointTokeniser(folder)
+    classifier = FrozenClassifier(model, n_classes=n_classes, folder=folder, longdoc=run.longdoc, frame=tokeniser)
+
+    def sampled(labels: int) -> tuple[Any, float]:
+        rows = budget.spend(prepared.pool, dataclasses.replace(run.budget, labels=labels), validation=False).fit
+        taken = prepared.pool.take(rows)
+        read = longdoc.read(taken.documents, tokeniser, run.longdoc)
+        documents = Documents(read.ids, taken.labels, tokeniser.pad_id)
+        begun = time.perf_counter()
+        values = features.compute(classifier, documents, precision=model.precision, device=device).astype(np.float64)
+        return (values, taken.labels, budget.bundles(prepared.pool)[rows]), (time.perf_counter() - begun) / labels
+
+    pool = len(prepared.pool)
+    known, answer = sampled(min(pool, LEAST_ROWS))
+    rows = min(pool, MOST_ANSWERS * 2, int(seconds / max(answer, 1e-4)))
+    if rows > LEAST_ROWS:
+        known, answer = sampled(rows)
+    values, labels, bundles = known
+    regression = Regression(c_grid=model.c_grid, cv_folds=model.cv_folds, n_classes=n_classes, seed=run.seed)
+    with threadpoolctl.threadpool_limits(run.probe.threads):
+        begun = time.perf_counter()
+        regression.fit(values, labels, regression.choose_c(values, labels, bundles))
+    return Pace(seconds_per_fit_row=answer + (time.perf_counter() - begun) / len(labels), seconds_per_answer=answer)
 
 
 def _learned(run: Run, prepared: Any, *, rows: int, answers: int, device: Literal["cpu", "cuda"]) -> Any:

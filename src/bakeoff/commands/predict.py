@@ -1,4 +1,4 @@
-"""`bakeoff predict`: a file of any size labelled, or an exported model confirmed on fresh labels."""
+"""`bakeoff predict`: a file of any size labelled by an exported model."""
 
 import os
 import sys
@@ -8,17 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, TextIO
 
-import numpy as np
-
-from bakeoff.commands.saved_runs import saved_run
-from bakeoff.data.dataset import prepare
 from bakeoff.errors import DataError
 from bakeoff.provenance import usable_cpus
-from bakeoff.report import stats
-from bakeoff.shipping import confirm as confirming
 from bakeoff.shipping import scoring, served, stream
 from bakeoff.shipping.folder import settings_of
-from bakeoff.store import Store, default_root, utc_now, write_atomically
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,7 +51,7 @@ def predict(folder: Path, file: Path, asked: Asked, how: How, *, out: Path | Non
     if out is not None and out.exists():
         raise DataError(f"--out {out} exists already: name a new file")
     tally = scoring.Tally()
-    with _opened(file) as handle, _progress(file) as moved:
+    with opened(file) as handle, _progress(file) as moved:
         size = scoring.CHUNK_BATCHES * how.batch_size
         chunks = stream.chunks(handle, file, columns, rows=size, encoding=how.encoding)
         first = next(chunks, None)  # a wrong column is told before a model is loaded
@@ -95,49 +88,9 @@ def predict(folder: Path, file: Path, asked: Asked, how: How, *, out: Path | Non
     return 0
 
 
-def confirm(folder: Path, file: Path, asked: Asked, how: How) -> str:
-    """Score an exported model on fresh labels, note it in the folder, and say how it did. Raises DataError as `confirming.fresh`.
-
-    Which rows are fresh is what the Run's data says, so it needs the store in which the Run was baked.
-    """
-    settings = settings_of(folder)
-    if asked.label is None:
-        raise DataError("--confirm needs the column of the labels: pass --label COLUMN")
-    used = prepare(saved_run(Store(default_root()), settings["run_id"]).run.dataset)
-    with _opened(file) as handle:
-        chunks = stream.chunks(handle, file, asked.columns(settings), rows=10_000, encoding=how.encoding)
-        fresh = confirming.fresh(chunks, used, settings["classes"])
-    classifier = served.load(folder, threads=how.threads or usable_cpus()).classifier
-    predicted = classifier.probabilities(fresh.documents, batch_size=how.batch_size).argmax(axis=1)
-    answers = stats.Answers(row_ids=np.asarray(fresh.row_ids), labels=fresh.labels, predicted=predicted[None], seeds=((0, 0),))
-    found, before = stats.estimate(answers, "accuracy"), confirming.earlier(folder)
-    again = confirming.repeated(before, fresh.row_ids)
-    confirmation = confirming.Confirmation(
-        at=utc_now(),
-        n=len(fresh.labels),
-        left_out=fresh.left_out,
-        accuracy=found.mean,
-        low=found.low,
-        high=found.high,
-        row_ids=tuple(fresh.row_ids),
-    )
-    write_atomically(folder / confirming.FILE, confirming.note(before, confirmation))
-    lines = [
-        f"accuracy {found.mean:.1%} (95% interval {found.low:.1%} to {found.high:.1%}) on {len(fresh.labels):,} rows that nothing of the "
-        "model has seen"
-    ]
-    if fresh.left_out:
-        lines.append(f"{fresh.left_out:,} rows were left out: their texts are in the Run's data, or stand twice in the file")
-    if again:
-        lines.append(
-            f"{again:,} of these rows confirmed this model before, so this is no fresh evidence if it changed anything since "
-            f"(confirmation {len(before) + 1}; {folder / confirming.FILE} lists them)"
-        )
-    return "\n".join(lines)
-
-
 @contextmanager
-def _opened(file: Path) -> Iterator[IO[bytes]]:
+def opened(file: Path) -> Iterator[IO[bytes]]:
+    """A file's bytes. Raises DataError where it cannot be read."""
     try:
         handle = open(file, "rb")  # noqa: SIM115
     except OSError as error:

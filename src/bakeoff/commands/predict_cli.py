@@ -31,7 +31,9 @@ def predict(
     if confirm is not None:
         if file is not None or out is not None or id is not None:
             raise typer.BadParameter("--confirm FILE takes the place of FILE, and has no --out and no --id")
-        print(command.confirm(folder, confirm, columns, how))
+        from bakeoff.commands.confirm import confirm as confirming
+
+        print(confirming(folder, confirm, columns, how))
         return
     if file is None or label is not None:
         raise typer.BadParameter("name the FILE to label" if file is None else "--label goes with --confirm FILE")

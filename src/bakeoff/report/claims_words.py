@@ -11,7 +11,7 @@ EXACT = "exact"
 
 
 def number(value: Cell) -> str:
-    """A cell or figure in few digits: `0.401`, `0.0034`, `77.82`, `1,234`, `1.1e-7`; a dash for what is not there, ∞ for what has no bound."""
+    """A cell or figure in few digits: `0.401`, `0.0034`, `77.82`, `1,234`, `1.1e-7`; a dash for what is not there, ∞ without a bound."""
     if value is None:
         return ABSENT
     if isinstance(value, bool):

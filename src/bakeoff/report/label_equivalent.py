@@ -105,7 +105,7 @@ def _interval_of_median(n: int) -> tuple[int, float]:
 
 def _at_most(k: int, n: int) -> float:
     """The probability of at most k heads in n tosses of a fair coin."""
-    return sum(math.comb(n, heads) for heads in range(k + 1)) / 2**n
+    return sum(math.comb(n, heads) for heads in range(k + 1)) / float(2**n)
 
 
 def _between(a: Labels, b: Labels) -> Labels:

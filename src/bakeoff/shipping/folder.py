@@ -70,6 +70,8 @@ def write(folder: Path, shipment: Shipment) -> dict[str, Any]:
     (folder / "predict.py").write_text(script.script(settings, parts), encoding="utf-8")
     (folder / "requirements.txt").write_text(script.requirements(parts), encoding="utf-8")
     (folder / FILE).write_text(json.dumps(settings, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+    for file in folder.iterdir():
+        file.chmod(0o644)  # safetensors lets nobody else read what it writes
     return settings
 
 

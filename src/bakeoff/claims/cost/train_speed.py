@@ -1,8 +1,9 @@
 """A recurrent network is a queue that leaves the hardware idle; commercially that is the bigger problem: it trains slowly.
 
-Varied: a BiLSTM, or a transformer from random weights with as many parameters. Measured on the same documents, labels, batches and epochs, each with its own
-learning rate, draw by draw and one after the other on the same cores: tokens a second while it learns, and the seconds until the validation loss falls to
-TARGET_LOSS (the record's history has losses and no accuracies; beside it stands how right the kept step is).
+Varied: a BiLSTM, or a transformer from random weights with as many parameters. Measured on the same documents, labels, batches and
+epochs, each with its own learning rate, draw by draw and one after the other on the same cores: tokens a second while it learns, and the
+seconds until the validation loss falls to TARGET_LOSS (the record's history has losses and no accuracies; beside it stands how right the
+kept step is).
 """
 
 import csv

@@ -1,0 +1,57 @@
+"""`bakeoff predict --confirm`: an exported model scored on labels that nothing of it has seen."""
+
+from pathlib import Path
+
+import numpy as np
+
+from bakeoff.commands.predict import Asked, How, opened
+from bakeoff.commands.saved_runs import saved_run
+from bakeoff.data.dataset import prepare
+from bakeoff.errors import DataError
+from bakeoff.provenance import usable_cpus
+from bakeoff.report import stats
+from bakeoff.shipping import confirm as confirming
+from bakeoff.shipping import served, stream
+from bakeoff.shipping.folder import settings_of
+from bakeoff.store import Store, default_root, utc_now, write_atomically
+
+
+def confirm(folder: Path, file: Path, asked: Asked, how: How) -> str:
+    """Score an exported model on fresh labels, note it in the folder, and say how it did. Raises DataError as `confirming.fresh`.
+
+    Which rows are fresh is what the Run's data says, so it needs the store in which the Run was baked.
+    """
+    settings = settings_of(folder)
+    if asked.label is None:
+        raise DataError("--confirm needs the column of the labels: pass --label COLUMN")
+    used = prepare(saved_run(Store(default_root()), settings["run_id"]).run.dataset)
+    with opened(file) as handle:
+        chunks = stream.chunks(handle, file, asked.columns(settings), rows=10_000, encoding=how.encoding)
+        fresh = confirming.fresh(chunks, used, settings["classes"])
+    classifier = served.load(folder, threads=how.threads or usable_cpus()).classifier
+    predicted = classifier.probabilities(fresh.documents, batch_size=how.batch_size).argmax(axis=1)
+    answers = stats.Answers(row_ids=np.asarray(fresh.row_ids), labels=fresh.labels, predicted=predicted[None], seeds=((0, 0),))
+    found, before = stats.estimate(answers, "accuracy"), confirming.earlier(folder)
+    again = confirming.repeated(before, fresh.row_ids)
+    confirmation = confirming.Confirmation(
+        at=utc_now(),
+        n=len(fresh.labels),
+        left_out=fresh.left_out,
+        accuracy=found.mean,
+        low=found.low,
+        high=found.high,
+        row_ids=tuple(fresh.row_ids),
+    )
+    write_atomically(folder / confirming.FILE, confirming.note(before, confirmation))
+    lines = [
+        f"accuracy {found.mean:.1%} (95% interval {found.low:.1%} to {found.high:.1%}) on {len(fresh.labels):,} rows that nothing of the "
+        "model has seen"
+    ]
+    if fresh.left_out:
+        lines.append(f"{fresh.left_out:,} rows were left out: their texts are in the Run's data, or stand twice in the file")
+    if again:
+        lines.append(
+            f"{again:,} of these rows confirmed this model before, so this is no fresh evidence if it changed anything since "
+            f"(confirmation {len(before) + 1}; {folder / confirming.FILE} lists them)"
+        )
+    return "\n".join(lines)
