@@ -12,7 +12,7 @@ from bakeoff.provenance import usable_cpus
 from bakeoff.report import stats
 from bakeoff.shipping import confirm as confirming
 from bakeoff.shipping import served, stream
-from bakeoff.shipping.folder import settings_of
+from bakeoff.shipping.settings import settings_of
 from bakeoff.store import Store, default_root, utc_now, write_atomically
 
 

@@ -11,7 +11,7 @@ from typing import IO, Any, TextIO
 from bakeoff.errors import DataError
 from bakeoff.provenance import usable_cpus
 from bakeoff.shipping import scoring, served, stream
-from bakeoff.shipping.folder import settings_of
+from bakeoff.shipping.settings import settings_of
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,19 +11,18 @@ from safetensors.torch import load_file, save_file
 from bakeoff import spec
 from bakeoff.data.saved import read_tokeniser
 from bakeoff.data.tokens import Tokeniser
-from bakeoff.errors import DataError, NotApplicable
+from bakeoff.errors import NotApplicable
 from bakeoff.models import loading
 from bakeoff.models.files import VOCABULARY, WEIGHTS
 from bakeoff.record import without_folders
 from bakeoff.shipping import script
+from bakeoff.shipping.settings import FILE, FORMAT
 
 Engine = Literal["eager", "onnx", "onnx_int8"]
 Shippable = spec.Majority | spec.Tfidf | spec.Frozen | spec.Neural
-FORMAT = 1
-"""Raise it when `settings.json` means something else."""
 _TRAINING = ("default_longdoc", "training", "distillation", "teacher", "start", "c_grid", "cv_folds")
 """Fields of a model that mean nothing to one that is served."""
-FILE, GRAPH, TOKENISER = "settings.json", "model.onnx", "tokenizer.json"
+GRAPH, TOKENISER = "model.onnx", "tokenizer.json"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,18 +72,6 @@ def write(folder: Path, shipment: Shipment) -> dict[str, Any]:
     for file in folder.iterdir():
         file.chmod(0o644)  # safetensors lets nobody else read what it writes
     return settings
-
-
-def settings_of(folder: Path) -> dict[str, Any]:
-    """What a shipped model says of itself. Raises DataError for a folder that is none, or one of a newer bakeoff."""
-    try:
-        settings = json.loads((folder / FILE).read_text(encoding="utf-8"))
-        version = settings["format"]
-    except (OSError, ValueError, KeyError, TypeError):
-        raise DataError(f"{folder} is no folder that `bakeoff export` wrote: it has no {FILE} that can be read") from None
-    if version != FORMAT:
-        raise DataError(f"{folder} was exported by another bakeoff (format {version}, here {FORMAT}): export the Run again")
-    return settings  # type: ignore[no-any-return]
 
 
 def _write_neural(folder: Path, model: spec.Neural | spec.Frozen, shipment: Shipment) -> dict[str, Any]:

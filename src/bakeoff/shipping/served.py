@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from bakeoff.errors import DataError
-from bakeoff.shipping import folder as files
 from bakeoff.shipping.parts.classifier import Classifier
 from bakeoff.shipping.recipe import make, steps_of
+from bakeoff.shipping.settings import settings_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,7 +21,7 @@ class Served:
 
 def load(folder: Path, *, threads: int) -> Served:
     """The model in a folder, on so many CPU threads. Raises DataError for a folder that is none or lacks a file."""
-    settings = files.settings_of(folder)
+    settings = settings_of(folder)
     os.environ |= {"TOKENIZERS_PARALLELISM": str(threads > 1).lower(), "RAYON_NUM_THREADS": str(threads)}
     try:
         classifier = make(steps_of(settings), folder, settings, threads=threads)

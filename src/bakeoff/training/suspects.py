@@ -86,7 +86,7 @@ def rank(labels: npt.NDArray[np.int64], probabilities: Probabilities) -> tuple[S
 
 
 def _out_of_fold(run: Run, prepared: Prepared, fold_of: npt.NDArray[np.int64]) -> Probabilities:
-    """Probabilities, shape (rows, classes), each row by the model of the other folds; C is chosen once, over all rows."""
+    """Probabilities, shape (rows, classes), each row by the model of the other folds; C is the middle of the grid, which is soon done."""
     if isinstance(run.model, Tfidf):
         return _of_words(run, run.model, prepared, fold_of)
     assert isinstance(run.model, Frozen), "suspects are found by tfidf and frozen models"
@@ -94,15 +94,13 @@ def _out_of_fold(run: Run, prepared: Prepared, fold_of: npt.NDArray[np.int64]) -
 
 
 def _of_words(run: Run, model: Tfidf, prepared: Prepared, fold_of: npt.NDArray[np.int64]) -> Probabilities:
-    pool, n_classes, together = prepared.pool, len(prepared.classes), bundles(prepared.pool)
+    pool, n_classes = prepared.pool, len(prepared.classes)
+    middle = dataclasses.replace(model, c_grid=(model.c_grid[len(model.c_grid) // 2],))
     documents = [read_words(document, run.longdoc) for document in pool.documents]
-    whole = TfidfClassifier(model, n_classes, run.seed)
-    whole.fit(documents, pool.labels, together)
-    chosen = dataclasses.replace(model, c_grid=(whole.c,))
     found = np.zeros((len(pool), n_classes))
     for held in (fold_of == fold for fold in np.unique(fold_of)):
-        classifier = TfidfClassifier(chosen, n_classes, run.seed)
-        classifier.fit([documents[i] for i in np.flatnonzero(~held)], pool.labels[~held], together[~held])
+        classifier = TfidfClassifier(middle, n_classes, run.seed)
+        classifier.fit([documents[i] for i in np.flatnonzero(~held)], pool.labels[~held], fold_of[~held])
         found[held] = classifier.predict([documents[i] for i in np.flatnonzero(held)])
     return found
 
@@ -117,8 +115,7 @@ def _of_features(run: Run, model: Frozen, prepared: Prepared, fold_of: npt.NDArr
     documents = Documents(longdoc.read(pool.documents, tokeniser, run.longdoc).ids, pool.labels, tokeniser.pad_id)
     features = features_of(classifier, documents, model, longdoc=run.longdoc, device="cpu").features.astype(np.float64)
     regression = Regression(c_grid=model.c_grid, cv_folds=model.cv_folds, n_classes=n_classes, seed=run.seed)
-    c = regression.choose_c(features, pool.labels, bundles(pool))
     found = np.zeros((len(pool), n_classes))
     for held in (fold_of == fold for fold in np.unique(fold_of)):
-        found[held] = softmax(regression.fit(features[~held], pool.labels[~held], c).scores(features[held]))
+        found[held] = softmax(regression.fit(features[~held], pool.labels[~held], regression.default_c).scores(features[held]))
     return found
