@@ -25,7 +25,9 @@ from bakeoff.report import frame
 from bakeoff.store import RECORD, Store, default_root
 from bakery import TINY, on_table, rows, write_csv
 
-VERBS = ("run", "sweep", "tune", "report", "choose", "records", "claims", "data", "doctor", "status", "clean")
+VERBS = (
+    *("decide", "run", "sweep", "tune", "report", "choose", "records", "claims", "data", "export", "predict", "doctor", "status", "clean"),
+)
 COLUMNS = [
     *("run_id", "question_id", "status", "dataset", "dataset_fingerprint", "fold", "budget", "draw", "seed", "model", "longdoc"),
     *("precision", "probe", "engine", "threads", "scenario", "batch_size", "n_fit", "n_val", "n_test", "accuracy", "macro_f1"),

@@ -151,7 +151,7 @@ def test_a_bakeoff_command_of_the_documents_parses_and_composes(command: Command
         assert all(runs_of(file, tuple(overrides)) for file in files)
     elif verb == "records":
         frame.filter_rows([], dict(word.split("=", 1) for word in context.params["filters"] or []))
-    elif verb == "data":
+    elif verb in ("data", "decide"):
         target = context.params["target"]
         assert target in choices("dataset") or Path(target).exists()
         header = Path(target).read_text(encoding="utf-8").splitlines()[0].split(",") if Path(target).is_file() else []

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import shutil
 import subprocess
 import sys
 import time
@@ -43,16 +44,21 @@ class Bakery:
 
     def __init__(self) -> None:
         self.now, self.baked, self.factor = 0.0, list[str](), 1.0
-        self.takes = dict(TAKES)
+        self.takes, self.p50_ms, self.accuracy = dict(TAKES), dict(P50_MS), dict(ACCURACY)
+        self.contended = list[bool]()
+        """Of the first sessions."""
         self.after: Any = None
 
     def __call__(self, runs: Sequence[Run], machine: Any, store: Store, **options: Any) -> Outcome:
         took, failed, baked = [0.0], dict[str, str](), list[str]()
         limit = 60 * machine.time_limit_minutes
+        contended = bool(self.contended and isinstance(runs[0].probe, Latency) and self.contended.pop(0))
         for run in runs:
             if isinstance(run.probe, Latency):
                 seconds = 10.0
-                factories.bake_latency(store, run, factories.make_latency_facts(p50_ms=P50_MS[run.model.name], ratio=1.0))
+                facts = factories.make_latency_facts(p50_ms=self.p50_ms[run.model.name], ratio=1.0)
+                shutil.rmtree(store.folder(run.run_id), ignore_errors=True)
+                factories.bake_latency(store, run, dataclasses.replace(facts, contended=contended))
                 self.baked.append(f"time {run.model.name}")
             else:
                 seconds = self.factor * self.takes[run.model.name]
@@ -64,7 +70,7 @@ class Bakery:
                         "started_at": BEGIN.isoformat(),
                         "finished_at": (BEGIN + timedelta(seconds=max(0, round(seconds - 1)))).isoformat(),
                     }
-                    factories.bake(store, run, accuracy=ACCURACY[run.model.name], rows=1000, **times)
+                    factories.bake(store, run, accuracy=self.accuracy[run.model.name], rows=1000, **times)
                     baked.append(run.run_id)
                 self.baked.append(f"{run.model.name} {run.budget.labels} {run.seed}")
             took.append(seconds)
@@ -84,6 +90,7 @@ def bakery(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bakery:
     found = Bakery()
     monkeypatch.setattr(decide_work, "bake_runs", found)
     monkeypatch.setattr(decide_work, "usable_cpus", lambda: 2)
+    monkeypatch.setattr(decide_latency, "usable_cpus", lambda: 2)
     monkeypatch.setattr(decide_pace, "paces", lambda runs, **_: {key: PACES[key] for key in runs})
     monkeypatch.setattr(decide_field, "check_run", lambda run, store: None)
     monkeypatch.setattr(decide_audit, "lengths_tokens", lambda run, documents: np.full(len(documents), 20))
@@ -221,6 +228,69 @@ def test_a_session_times_what_its_seconds_allow_cheapest_first() -> None:
     assert ([offer.model for offer in short.left_out], short.rules.samples_p95) == (["pretrained"], 200)
     assert decide_latency.plan_session(offers, seconds=7200.0).rules.samples_p95 == 1000
     assert decide_latency.plan_session(offers, seconds=5.0).seconds == 0.0
+
+
+def test_the_reference_takes_its_share_of_a_session_that_nobody_asked_it_into() -> None:
+    offers = tuple(Offer(model=name, asks="latency") for name in ("frozen", "pretrained"))
+    found = decide_latency.plan_session(offers, seconds=90.0)
+    assert (found.offers, found.seconds_per_model, found.seconds) == (offers, 90.0 / 3 - 8.0, 90.0)
+    short = decide_latency.plan_session(offers, seconds=30.0)
+    assert ([offer.model for offer in short.offers], short.seconds) == (["frozen"], 30.0)
+    assert decide_latency.plan_session(offers, seconds=20.0).offers == ()
+
+
+def test_what_this_machine_cannot_serve_with_is_one_sentence(bakery: Bakery, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(decide_latency, "visible_gpus", lambda: 0)
+    with pytest.raises(ConfigError, match=r"^--device cuda: there is no GPU here"):
+        decide_latency.check_serving(Limits(device="cuda"), 1)
+    with pytest.raises(ConfigError, match=r"^--threads 3 is more than the 2 CPUs that bakeoff may use here$"):
+        decide_latency.check_serving(Limits(), 3)
+
+
+def test_a_model_that_is_too_slow_is_no_rival_of_next_month(bakery: Bakery) -> None:
+    bakery.p50_ms = {**P50_MS, "pretrained": 40.0}
+    assert call(seconds=1800) == 0
+    store, plain = Store(Path(decide_work.default_root())), json.loads(Path("reports/tickets/decision.json").read_text())
+    names = [store.load(run_ids[0]).run.model.name for run_ids in (plain["winner"], *plain["rivals"])]  # type: ignore[union-attr]
+    assert "pretrained all 0" in bakery.baked  # a teacher, with the best score
+    assert names == ["distilled_bilstm", "frozen", "tfidf"]
+
+
+def test_scores_without_latencies_are_compared_next_month_too(bakery: Bakery, monkeypatch: pytest.MonkeyPatch) -> None:
+    nothing = decide_latency.plan_session((), seconds=0.0)
+    monkeypatch.setattr(decide_latency, "plan_session", lambda offers, *, seconds: nothing)
+    assert call(seconds=1800) == 0
+    winner = json.loads(Path("reports/tickets/decision.json").read_text())["winner"][0]
+    record = Store(Path(decide_work.default_root())).load(winner)
+    assert record is not None
+    assert record.run.model.name == "pretrained"
+
+
+def test_whom_a_second_session_lets_lead_gets_its_draws(bakery: Bakery) -> None:
+    """The first session is disturbed, so everybody is trained; in the second pretrained is too slow."""
+    bakery.contended, bakery.p50_ms = [True], {**P50_MS, "pretrained": 40.0}
+    assert call(seconds=3600) == 0
+    again = bakery.baked.index("time pretrained", 4)
+    assert "distilled_bilstm all 4" in bakery.baked[again:]
+    assert not [name for name in bakery.baked[again + 1 :] if name.startswith("pretrained 2")]
+
+
+def test_a_teacher_whose_weights_are_gone_shares_the_time_of_its_student(bakery: Bakery, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert call(seconds=1800) == 0
+    field = decide_field.field_of("tickets.csv", {"text": "body", "label": "topic"}, test=None, time=None, name=None)
+    found = decide_work.Decision.begin(field, Limits(), clock=Clock(budget_seconds=900, now=lambda: bakery.now), threads=2)
+    student, teacher = Offer(model="distilled_bilstm"), Offer(model="pretrained")
+    assert found._lost_needs(student) == [teacher]  # made-up Runs keep no weights
+    assert found._seconds_until_done(student) == found.seconds(student) + found.seconds(teacher)
+
+
+def test_a_model_without_weights_is_not_said_to_be_exported(bakery: Bakery, capsys: pytest.CaptureFixture[str]) -> None:
+    bakery.accuracy = {**ACCURACY, "zero_shot": 0.99}
+    assert call(seconds=1800, max_p95_ms=None) == 0
+    said = capsys.readouterr().out
+    assert "ship zero_shot" in said
+    assert "bakeoff export" not in said
+    assert "zero_shot:" not in said.rpartition("Not run:")[2]
 
 
 def test_the_bound_of_the_rule_drops_what_is_too_slow_and_a_disturbed_session_drops_nobody(tmp_path: Path) -> None:

@@ -117,7 +117,7 @@ def test_a_latency_of_the_same_architecture_stands_in_the_card(tmp_path: Path) -
         latency=factories.make_latency_facts(p50_ms=1.5),
     )
     told = card_facts._latency(saved.run, [record], "eager")
-    assert told.startswith("p95 3 ms and p50 1.5 ms a document, one at a time, eager with 1 CPU thread, on Example CPU, 2 CPUs (Run ")
+    assert told.startswith("p95 3 ms a document, one at a time, eager with 1 CPU thread, on Example CPU, 2 CPUs (Run ")
     assert card_facts._latency(saved.run, [record], "onnx").startswith("Not measured on any machine; where the data is, `bakeoff run ")
     other = dataclasses.replace(saved.run, longdoc=factories.HEAD)
     assert card_facts._latency(other, [record], "eager").startswith("Not measured")
@@ -142,6 +142,44 @@ def test_an_empty_folder_is_taken_and_no_other(tmp_path: Path) -> None:
     for taken in (tmp_path / "full", tmp_path / "full" / "file"):
         with pytest.raises(DataError, match="exists already and is not an empty folder: name a new one"):
             command.refuse_target(taken)
+
+
+def test_the_folder_that_one_is_in_is_not_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "empty").mkdir()
+    monkeypatch.chdir(tmp_path / "empty")
+    for target in (Path("."), Path(".."), tmp_path / "empty"):
+        with pytest.raises(DataError, match="is, or holds, the folder that you are in: name a new one below it"):
+            command.refuse_target(target)
+    command.refuse_target(Path("new"))
+    Path("link").symlink_to("nowhere")
+    with pytest.raises(DataError, match="link exists already"):
+        command.refuse_target(Path("link"))
+
+
+def test_a_place_where_nothing_can_be_written_is_told(tmp_path: Path) -> None:
+    made = tfidf(tmp_path)
+    with pytest.raises(DataError, match=r"model cannot be written \(File exists\): name a folder where you may write"):
+        command.export(made.record.run_id, tmp_path / "tickets.csv" / "model", engine="eager", refit=False)
+
+
+def test_the_command_that_times_a_model_reads_the_same_data_in_the_same_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    bakery.write_csv(tmp_path / "tickets.csv", bakery.rows(60))
+    bakery.write_csv(tmp_path / "new.csv", bakery.rows(20, seed=3))
+    monkeypatch.chdir(tmp_path)
+    columns = ("dataset.text=text", "dataset.label=label", "dataset.encoding=cp1252")
+    for reading in ("select_textrank", "windows_max_embeddings", "tail_128", "extended", "head_tail"):
+        asked = ("dataset=csv", "dataset.path=tickets.csv", "dataset.test_path=new.csv", *columns, "model=pretrained", f"longdoc={reading}")
+        run = bakery.compose(*asked, "machine.wandb=disabled").run
+        timed = bakery.compose(*card_facts.to_time(run, "eager")).run
+        assert (timed.dataset.fingerprint, timed.dataset.encoding) == (run.dataset.fingerprint, "cp1252")
+        assert (timed.longdoc, timed.model) == (run.longdoc, run.model)
+
+
+def test_answers_of_another_shape_agree_with_nothing() -> None:
+    with pytest.raises(BakeoffError, match=r"answers in shape \(1, 2\), but what was scored is of shape \(3, 2\)"):
+        check.compare(np.full((1, 2), 0.5, dtype=np.float32), np.full((3, 2), 0.5, dtype=np.float32))
+    nothing = check.compare(np.full((2, 2), np.nan, dtype=np.float32), np.full((2, 2), 0.5, dtype=np.float32))
+    assert not nothing.is_same
 
 
 def test_an_unknown_run_is_told_where_to_look(tmp_path: Path) -> None:

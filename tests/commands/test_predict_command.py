@@ -1,6 +1,7 @@
 """`bakeoff predict`: a file in, a file out, nothing lost and nothing overwritten."""
 
 import csv
+import json
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -101,5 +102,20 @@ def test_fresh_labels_confirm_a_model_and_old_ones_do_not(made: bakery.Baked, tm
     again = confirm([*new[:2], *bakery.rows(10, seed=11)])
     assert "2 of these rows confirmed this model before" in again.splitlines()[-1]
     assert "(confirmation 2; " in again.splitlines()[-1]
+    assert confirm([*new[:2], *bakery.rows(10, seed=11)]).splitlines()[-1].endswith("so they are not counted again")
+    assert json.loads((tmp_path / "model" / "confirmations.json").read_text())["count"] == 2
     with pytest.raises(DataError, match="pass --label COLUMN"):
         confirming.confirm(tmp_path / "model", tmp_path / "fresh.csv", NOTHING, HOW)
+
+
+def test_texts_without_labels_that_the_run_read_confirm_nothing(tmp_path: Path) -> None:
+    file, read = bakery.write_csv(tmp_path / "tickets.csv", bakery.rows(200)), bakery.rows(30, seed=9)
+    (tmp_path / "more.txt").write_text("\n".join(text for text, _ in read[:20]))
+    extra = ("budget.unlabelled=file", f"budget.unlabelled_path={tmp_path / 'more.txt'}")
+    job = bakery.compose(*bakery.on_table(file), "machine.keep_weights=all", *bakery.TINY["tfidf"], "budget.labels=100", *extra)
+    baked = bakery.bake(job)
+    (tmp_path / "model").mkdir()
+    files.write(tmp_path / "model", Shipment(run=job.run, source=baked.folder / "model", engine="eager", refitted=False))
+    said = confirming.confirm(tmp_path / "model", bakery.write_csv(tmp_path / "fresh.csv", read), asked(label="label"), HOW)
+    assert said.splitlines()[0].endswith("on 10 rows that nothing of the model has seen")
+    assert said.splitlines()[1].startswith("20 rows were left out")

@@ -44,7 +44,7 @@ def test_the_newest_fifth_is_tested(make_dataset: Make, tmp_path: Path) -> None:
     found = prepare(make_dataset(path=write(tmp_path / "f.csv", rows[::-1]), split="newest", time="day", newest_share=0.2))
     assert texts(found.test) == {text for text, *_ in rows[80:]}
     assert texts(found.pool) == {text for text, *_ in rows[:80]}
-    assert found.newest_from == ("2024-09-17T00:00:00",)  # day 240 of months of 28 days
+    assert found.newest_from == ("2024-09-17T00:00:00", "2024-11-18T00:00:00.000001")  # days 240 and 297 of months of 28 days
     again = prepare(make_dataset(path=tmp_path / "f.csv", split="newest", time="day", newest_share=0.2))
     assert again.newest_from == found.newest_from  # from the cache
     pinned = prepare(make_dataset(path=tmp_path / "f.csv", split="newest", time="day", newest_from=found.newest_from))
@@ -126,24 +126,31 @@ def test_settings_that_make_no_sense(make_dataset: Make, tmp_path: Path, fields:
 def test_appended_rows_are_divided_anew_and_old_ones_stay(make_dataset: Make, tmp_path: Path) -> None:
     rows = plain(100)
     old = prepare(make_dataset(path=write(tmp_path / "f.csv", rows[:50]), split="newest", time="day", newest_share=0.2))
-    path = write(tmp_path / "f.csv", rows)
-    grown = make_dataset(path=path, split="newest", time="day", newest_share=0.2)
-    cuts = newest.grown(grown, set(old.test.row_ids), share=0.2, first=old.newest_from)
-    assert len(cuts) == 3
-    assert cuts[0] == (old.newest_from or ())[0]
-    assert cuts == newest.grown(grown, set(old.test.row_ids), share=0.2, first=None)
-    found = prepare(dataclasses.replace(grown, newest_share=None, newest_from=cuts))
+    assert old.newest_from is not None
+    pinned = make_dataset(path=write(tmp_path / "f.csv", rows), split="newest", time="day", newest_from=old.newest_from)
+    waiting = prepare(pinned)
+    assert texts(waiting.test) == {text for text, *_ in rows[40:50]}  # what was appended is no test row before it is divided
+    cuts = newest.grown_from(pinned, old.newest_from, 0.2)
+    assert len(cuts) == 4
+    assert cuts[:2] == old.newest_from
+    found = prepare(dataclasses.replace(pinned, newest_from=cuts))
     assert texts(found.test) == {text for text, *_ in (*rows[40:50], *rows[90:])}
     assert texts(found.pool) == {text for text, *_ in (*rows[:40], *rows[50:90])}
+    assert found.newest_from == cuts
 
 
-def test_a_file_that_did_not_grow_and_one_without_the_old_rows(make_dataset: Make, tmp_path: Path) -> None:
-    rows = plain(40)
-    dataset = make_dataset(path=write(tmp_path / "f.csv", rows), split="newest", time="day", newest_share=0.25)
-    old = prepare(dataset)
-    assert newest.grown(dataset, set(old.test.row_ids), share=0.25, first=old.newest_from) == old.newest_from
-    with pytest.raises(DataError, match=r"^test has none of last month's test rows: give the file that has grown, or leave out --against$"):
-        newest.grown(dataset, {"0000000000000000-0"}, share=0.25, first=old.newest_from)
+@pytest.mark.parametrize(
+    ("cuts", "moments", "expected"),
+    [
+        ((8, 11), [*range(11)], (8, 11)),  # nothing appended
+        ((8, 11), [*range(11), 11], (8, 11, 11, 12)),  # one time only: all of it is test
+        ((8, 11), [*range(21)], (8, 11, 19, 21)),
+        ((8, 11, 19, 21), [*range(31)], (8, 11, 19, 21, 29, 31)),
+        ((0.5, 2.5), [0.5, 2.0, 2.5, 3.5], (0.5, 2.5, 3.5, 3.5000000000000004)),
+    ],
+)
+def test_cuts_of_a_file_that_grows(cuts: tuple[float, ...], moments: list[float], expected: tuple[float, ...]) -> None:
+    assert newest.grown(cuts, moments, 0.2) == expected
 
 
 row = st.tuples(
@@ -160,7 +167,7 @@ row = st.tuples(
 def test_appending_rows_moves_no_old_row(
     make_dataset: Make, tmp_path: Path, split: str, first: list[Row], appended: list[Row], data: st.DataObject
 ) -> None:
-    """An old test row stays one or, where it is a copy of a pool row of an odd time, is left out; no text changes sides."""
+    """No text changes sides. Copies are counted by time, so of a text that came in late the last copy, not the first, has a new id."""
     fields: dict[str, object] = {"group": "customer"} if "groups" in split else {}
     if split.startswith("time"):
         fields |= {"split": "newest", "time": "day", "newest_share": 0.3}
@@ -171,7 +178,7 @@ def test_appending_rows_moves_no_old_row(
     path = write(tmp_path / "f.csv", everything)
     dataset = make_dataset(path=path, **fields)
     if split.startswith("time"):
-        cuts = newest.grown(dataset, set(old.test.row_ids), share=0.3, first=old.newest_from)
+        cuts = newest.grown_from(dataset, old.newest_from or (), 0.3)
         dataset = dataclasses.replace(dataset, newest_share=None, newest_from=cuts)
     new = built(dataset)
     if new is None:

@@ -73,7 +73,7 @@ def test_what_is_recorded_is_not_asked_again() -> None:
 
 def test_what_is_too_slow_is_not_trained_and_what_serves_alike_goes_with_it() -> None:
     slow = {("bilstm", None): "p95 of 30 ms is above 20 ms", ("pretrained", None): "its median alone, 50 ms, is above 20 ms"}
-    dropped = dropped_by_latency(slow, (*floors(), *trained(), *readings()))
+    dropped = dropped_by_latency(slow, (*floors(), *trained(), *readings()), measured=set(slow))
     assert dropped[("distilled_bilstm", None)] == "p95 of 30 ms is above 20 ms"
     assert dropped[("pretrained", "windows")] == "as in its own reading, its median alone, 50 ms, is above 20 ms"
     assert set(dropped) == {
@@ -81,6 +81,21 @@ def test_what_is_too_slow_is_not_trained_and_what_serves_alike_goes_with_it() ->
         *(("pretrained", reading) for reading in ("head_tail", "head_512", "windows")),
     }
     assert next_round(known(*floors(), dropped=dropped)) is None
+
+
+def test_a_reading_that_was_measured_and_is_fast_enough_is_trained_though_its_models_own_is_too_slow() -> None:
+    slow = {("pretrained", None): "p95 of 20.1 ms is above 20 ms"}
+    dropped = dropped_by_latency(slow, (*trained(), *readings()), measured={("pretrained", None), ("pretrained", "head_tail")})
+    assert dropped == {
+        ("pretrained", None): "p95 of 20.1 ms is above 20 ms",
+        ("pretrained", "head_512"): "as in its own reading, p95 of 20.1 ms is above 20 ms",
+        ("pretrained", "windows"): "as in its own reading, p95 of 20.1 ms is above 20 ms",
+    }
+
+
+def test_a_leader_that_reads_no_label_is_asked_for_no_smaller_budget() -> None:
+    standing = Standing(leader=("zero_shot", None))
+    assert next_round(known(*floors(), *trained(), standing=standing)) is None
 
 
 def test_a_plan_before_anything_is_scored_counts_more_draws_of_everybody() -> None:

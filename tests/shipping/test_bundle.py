@@ -11,7 +11,15 @@ from bakeoff.shipping import script
 from bakeoff.shipping.bundle import bundle
 
 LONGDOC = {"strategy": "head", "max_tokens": 64, "rank": None, "pool": None}
-SETTINGS = {"run_id": "0123456789ab", "name": "toy", "classes": ["a", "b"], "pairs": False, "engine": "eager", "words": False}
+SETTINGS = {
+    "run_id": "0123456789ab",
+    "name": "toy",
+    "classes": ["a", "b"],
+    "pairs": False,
+    "engine": "eager",
+    "words": False,
+    "refitted": False,
+}
 
 
 def test_a_definition_comes_behind_what_it_uses_and_brings_its_imports() -> None:
@@ -84,3 +92,12 @@ def test_a_script_has_no_name_without_a_meaning(strategy: str, tmp_path: Path) -
         pytest.skip("ruff is not installed")
     done = subprocess.run([ruff, "check", "--isolated", "--select", "F", tmp_path], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout
+
+
+def test_a_script_of_a_refitted_model_says_that_it_is_unscored() -> None:
+    settings = SETTINGS | {"kind": "majority", "longdoc": LONGDOC}
+    parts = script.bundled(settings)
+    assert "The model is toy, of Run 0123456789ab: see README.md." in script.script(settings, parts)
+    assert "The model is toy, unscored; estimate from run 0123456789ab: see README.md." in script.script(
+        settings | {"refitted": True}, parts
+    )

@@ -8,21 +8,20 @@ import pytest
 import bakery
 import served
 from bakeoff.data import dataset
-from bakeoff.data.dataset import Prepared
+from bakeoff.data.tokens import Document
 from bakeoff.errors import DataError
 from bakeoff.shipping import confirm
 from bakeoff.shipping.stream import Chunk
 
 
-def used() -> Prepared:
-    made = served.prepared()
-    return dataclasses.replace(made, dropped=served.rows(2, 3))
+def used() -> list[Document]:
+    return [*served.rows(60, 1).texts, *served.rows(21, 2).texts]
 
 
 def test_rows_of_the_data_are_left_out_whatever_their_case_and_digits() -> None:
     data = used()
-    documents = [data.pool.texts[0].upper(), f"  {data.test.texts[1]}", data.dropped.texts[0], "brand new 12", "Brand new 7", "another"]
-    found = confirm.fresh([Chunk(documents=documents, labels=["pos"] * 5 + ["neg"])], data, served.CLASSES)
+    documents = [str(data[0]).upper(), f"  {data[61]}", data[1], "brand new 12", "Brand new 7", "another"]
+    found = confirm.fresh([Chunk(documents=documents, labels=["pos"] * 5 + ["neg"])], data, served.CLASSES, {})
     assert found.documents == ["brand new 12", "another"]
     assert found.labels.tolist() == [1, 0]
     assert found.left_out == 4
@@ -31,7 +30,14 @@ def test_rows_of_the_data_are_left_out_whatever_their_case_and_digits() -> None:
 def test_a_file_of_known_rows_confirms_nothing() -> None:
     data = used()
     with pytest.raises(DataError, match="all 60 rows of the file were there when the model was chosen"):
-        confirm.fresh([Chunk(documents=list(data.pool.texts), labels=["pos"] * 60)], data, served.CLASSES)
+        confirm.fresh([Chunk(documents=data[:60], labels=["pos"] * 60)], data, served.CLASSES, {})
+    with pytest.raises(DataError, match=r"^the file has no rows: "):
+        confirm.fresh([], data, served.CLASSES, {})
+
+
+def test_labels_are_renamed_as_those_of_the_run() -> None:
+    rows = [Chunk(documents=["a", "b", "c"], labels=["0", 1.0, "neg"])]
+    assert confirm.fresh(rows, [], served.CLASSES, {"0": "pos", "1": "neg"}).labels.tolist() == [1, 0, 0]
 
 
 @pytest.mark.parametrize(
@@ -40,7 +46,7 @@ def test_a_file_of_known_rows_confirms_nothing() -> None:
 )
 def test_a_label_that_is_no_class_is_told_by_its_row(label: str, said: str) -> None:
     with pytest.raises(DataError, match=said):
-        confirm.fresh([Chunk(documents=["x", "y"], labels=["pos", label])], used(), served.CLASSES)
+        confirm.fresh([Chunk(documents=["x", "y"], labels=["pos", label])], used(), served.CLASSES, {})
 
 
 def test_ids_are_those_of_datasets(tmp_path: Path) -> None:
@@ -59,6 +65,8 @@ def test_confirmations_are_counted(tmp_path: Path) -> None:
     assert before[0]["row_ids"] == ["a", "b"]
     assert confirm.repeated(before, ["b", "c", "a"]) == 2
     assert '"count": 2' in confirm.note(before, dataclasses.replace(first, row_ids=("c",)))
+    assert confirm.same_rows(before, ["b", "a"]) == before[0]
+    assert confirm.same_rows(before, ["a"]) is None
     (tmp_path / confirm.FILE).write_text("{")
     with pytest.raises(DataError, match="cannot be read: move it away"):
         confirm.earlier(tmp_path)

@@ -23,7 +23,7 @@ class ByLength:
         return np.stack([0.75 - 0.5 * long, 0.25 + 0.5 * long], axis=1)
 
 
-CLASSIFIER = Classifier({"classes": ["short", "=long"]}, ByLength())
+CLASSIFIER = Classifier({"classes": ["short", "=long"], "pairs": False}, ByLength())
 
 
 def test_lines_have_row_label_and_probability() -> None:
@@ -73,3 +73,9 @@ def test_padding_stands_at_the_end() -> None:
     ids, lengths = padded([np.asarray([5, 6], dtype=np.int32), np.asarray([], dtype=np.int32), np.asarray([7], dtype=np.int32)], 9)
     assert ids.tolist() == [[5, 6], [9, 9], [7, 9]]
     assert lengths.tolist() == [2, 0, 1]
+
+
+@pytest.mark.parametrize(("pairs", "documents"), [(False, "a text"), (False, [("a", "b")]), (True, ["a", "b"]), (True, "ab")])
+def test_a_text_where_pairs_are_read_is_no_answer(pairs: bool, documents: Sequence[str]) -> None:
+    with pytest.raises(TypeError, match=r"give a list of pairs \(text, second text\)" if pairs else "give a list of texts"):
+        Classifier({"classes": ["a", "b"], "pairs": pairs}, ByLength()).predict(documents)

@@ -4,6 +4,8 @@ import dataclasses
 import importlib.util
 import itertools
 import json
+import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
@@ -152,6 +154,20 @@ def test_pairs_are_shipped(kind: str, most: int | None, tmp_path: Path, checkpoi
     assert difference(folder, rows.test.documents, expected) < 1e-6
 
 
+def test_a_shipped_file_of_pairs_asks_for_both_columns(tmp_path: Path, checkpoint: Path) -> None:
+    folder, expected, rows = ship(tmp_path, "tfidf", checkpoint, longdoc=READINGS["full"], pairs=True)
+    table = [("text", "second"), *rows.test.documents[4:]]
+    (tmp_path / "rows.tsv").write_text("".join(f"{first}\t{second}\n" for first, second in table))
+
+    def told(*columns: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-I", "-B", str(folder / "predict.py"), str(tmp_path / "rows.tsv"), "--text", "text", *columns]
+        return subprocess.run(command, capture_output=True, text=True)
+
+    assert "the model reads two texts a row: name the second with --text-pair" in told().stderr
+    found = [line.split(",") for line in told("--text-pair", "second").stdout.splitlines()]
+    assert [line[1] for line in found[1:]] == [served.CLASSES[number] for number in expected[4:].argmax(axis=1)]
+
+
 @needs_onnx
 @pytest.mark.parametrize("kind", ["bilstm", "scratch", "frozen", "pretrained"])
 def test_onnx_is_shipped_without_torch(kind: str, tmp_path: Path, checkpoint: Path) -> None:
@@ -185,6 +201,9 @@ def test_what_is_no_shipped_folder_is_told(tmp_path: Path, checkpoint: Path) -> 
     with pytest.raises(DataError, match=r"by another bakeoff \(format 2, here 1\)"):
         in_process.load(folder, threads=1)
     (folder / "settings.json").write_text(json.dumps(settings))
+    (folder / "model.safetensors").write_bytes(b"half of it")
+    with pytest.raises(DataError, match=r"is damaged or was changed and cannot be loaded \(SafetensorError\): export the Run again"):
+        in_process.load(folder, threads=1)
     (folder / "model.safetensors").unlink()
     with pytest.raises(DataError, match=r"lacks .*: export the Run again"):
         in_process.load(folder, threads=1)

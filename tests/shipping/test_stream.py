@@ -64,6 +64,32 @@ def test_another_encoding_is_named(tmp_path: Path) -> None:
     assert failing(path, encoding="cp12522")[1] == "--encoding cp12522 is no text encoding: did you mean cp1252?"
 
 
+@pytest.mark.parametrize("codec", ["utf-8", "utf-16-le", "utf-16-be", "UTF-32-LE"])
+def test_a_mark_is_no_part_of_the_first_column_where_its_encoding_is_named(codec: str, tmp_path: Path) -> None:
+    assert read(put(tmp_path, "\ufefftext\nnaïve\n".encode(codec)), encoding=codec)[0].documents == ["naïve"]
+
+
+def test_an_encoding_that_would_garble_is_refused_as_it_is_for_datasets(tmp_path: Path) -> None:
+    path = put(tmp_path, ("text\n" + "naïve\n" * 20_000).encode())
+    said = failing(path, encoding="latin-1")[1]
+    assert said == "rows.csv is utf-8, so --encoding latin-1 would garble it: leave --encoding auto"
+
+
+def test_ids_are_written_as_their_file_writes_them(tmp_path: Path) -> None:
+    path = put(
+        tmp_path,
+        '{"text": "a", "id": "007"}\n{"text": "b", "id": true}\n{"text": "c", "id": null}\n{"text": "d", "id": 12345678901234567890}\n',
+        "rows.jsonl",
+    )
+    assert read(path, Columns(text="text", id="id"), rows=9)[0].ids == ["007", "true", "", "12345678901234567890"]
+
+
+def test_both_texts_of_a_pair_count_for_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bakeoff.shipping.stream.CHUNK_CHARACTERS", 5)
+    path = put(tmp_path, "a,b\n1,22222\n1,2\n1,2\n")
+    assert [len(chunk.documents) for chunk in read(path, Columns(text="a", text_pair="b"), rows=9)] == [1, 2]
+
+
 @pytest.mark.parametrize(
     ("content", "before", "said"),
     [

@@ -70,18 +70,24 @@ def _latency(run: Run, records: list[Record], engine: Engine) -> str:
         assert isinstance(record.run.probe, Latency)
         threads = record.run.probe.threads
         return (
-            f"p95 {record.latency.p95_ms:.3g} ms and p50 {record.latency.p50_ms or 0:.3g} ms a document, one at a time, {engine} with "
+            f"p95 {record.latency.p95_ms:.3g} ms a document, one at a time, {engine} with "
             f"{threads} CPU thread{'s' if threads > 1 else ''}, on {record.run.probe.machine} (Run `{record.run_id}`)."
         )
-    words = [f"dataset={run.dataset.name}", f"model={run.model.name}", "probe=latency", f"probe.engine={engine}"]
-    if run.dataset.path is not None:
-        words[:1] = ["dataset=csv", f"dataset.path={Path(run.dataset.path).name}", *_columns(run)]
-    return f"Not measured on any machine; where the data is, `{shlex.join(['bakeoff', 'run', *words])}` does."
+    return f"Not measured on any machine; where the data is, `{shlex.join(['bakeoff', 'run', *to_time(run, engine)])}` does."
 
 
-def _columns(run: Run) -> list[str]:
-    names = ("text", "label", "text_pair", "group")
-    return [f"dataset.{name}={value}" for name in names if (value := getattr(run.dataset, name)) is not None]
+def to_time(run: Run, engine: Engine) -> list[str]:
+    """Overrides that time the model on the Run's documents, read as the Run reads them; files by their last part."""
+    dataset, words = run.dataset, [f"dataset={run.dataset.name}"]
+    if dataset.path is not None:
+        words = ["dataset=folder" if dataset.format == "folder" else "dataset=csv", f"dataset.path={Path(dataset.path).name}"]
+        words += [] if dataset.test_path is None else [f"dataset.test_path={Path(dataset.test_path).name}"]
+        given = {name: getattr(dataset, name) for name in ("text", "label", "text_pair", "group", "encoding")}
+        words += [f"dataset.{name}={value}" for name, value in given.items() if value not in (None, "auto")]
+    reading = {name: value for name, value in dataclasses.asdict(run.longdoc).items() if value is not None}
+    words.append(f"longdoc={reading.pop('strategy')}")
+    words += [f"longdoc.{name}={value}" for name, value in reading.items()]
+    return [*words, f"model={run.model.name}", "probe=latency", f"probe.engine={engine}"]
 
 
 def _is_timed(record: Record, run: Run, engine: Engine) -> bool:
@@ -121,7 +127,9 @@ def _chosen(saved: Saved, records: list[Record]) -> tuple[str, ...]:
         for (name, reading), scores in sorted(rivals.items(), key=lambda item: -float(np.mean(item[1])))[:_MOST_RIVALS]:
             own = " (this one)" if (name, reading) == _candidate(saved.run) else ""
             lines.append(f"| {name}{own} | {reading} | {len(scores)} | {np.mean(scores):.1%} |")
-    return tuple(lines) or ("Nothing else was scored on the same rows with as many labels.",)
+    else:
+        lines.append("Nothing else was scored on the same test rows with as many labels.")
+    return tuple(lines)
 
 
 def _rivals(saved: Saved, records: list[Record]) -> dict[tuple[str, str], list[float]]:

@@ -6,28 +6,32 @@ import numpy as np
 
 from bakeoff.commands.predict import Asked, How, opened
 from bakeoff.commands.saved_runs import saved_run
+from bakeoff.data import unlabelled
 from bakeoff.data.dataset import prepare
+from bakeoff.data.tokens import Document
 from bakeoff.errors import DataError
 from bakeoff.provenance import usable_cpus
 from bakeoff.report import stats
 from bakeoff.shipping import confirm as confirming
 from bakeoff.shipping import served, stream
 from bakeoff.shipping.settings import settings_of
+from bakeoff.spec import Run
 from bakeoff.store import Store, default_root, utc_now, write_atomically
 
 
 def confirm(folder: Path, file: Path, asked: Asked, how: How) -> str:
     """Score an exported model on fresh labels, note it in the folder, and say how it did. Raises DataError as `confirming.fresh`.
 
+    The same rows again are not noted again: their score says nothing new.
     Which rows are fresh is what the Run's data says, so it needs the store in which the Run was baked.
     """
     settings = settings_of(folder)
     if asked.label is None:
         raise DataError("--confirm needs the column of the labels: pass --label COLUMN")
-    used = prepare(saved_run(Store(default_root()), settings["run_id"]).run.dataset)
+    run = saved_run(Store(default_root()), settings["run_id"]).run
     with opened(file) as handle:
         chunks = stream.chunks(handle, file, asked.columns(settings), rows=10_000, encoding=how.encoding)
-        fresh = confirming.fresh(chunks, used, settings["classes"])
+        fresh = confirming.fresh(chunks, _used(run), settings["classes"], run.dataset.label_map)
     classifier = served.load(folder, threads=how.threads or usable_cpus()).classifier
     predicted = classifier.probabilities(fresh.documents, batch_size=how.batch_size).argmax(axis=1)
     answers = stats.Answers(row_ids=np.asarray(fresh.row_ids), labels=fresh.labels, predicted=predicted[None], seeds=((0, 0),))
@@ -42,16 +46,25 @@ def confirm(folder: Path, file: Path, asked: Asked, how: How) -> str:
         high=found.high,
         row_ids=tuple(fresh.row_ids),
     )
-    write_atomically(folder / confirming.FILE, confirming.note(before, confirmation))
+    if (same := confirming.same_rows(before, fresh.row_ids)) is None:
+        write_atomically(folder / confirming.FILE, confirming.note(before, confirmation))
     lines = [
         f"accuracy {found.mean:.1%} (95% interval {found.low:.1%} to {found.high:.1%}) on {len(fresh.labels):,} rows that nothing of the "
         "model has seen"
     ]
     if fresh.left_out:
         lines.append(f"{fresh.left_out:,} rows were left out: their texts are in the Run's data, or stand twice in the file")
-    if again:
+    if same is not None:
+        lines.append(f"these very rows confirmed this model before ({same['at']}), so they are not counted again")
+    elif again:
         lines.append(
             f"{again:,} of these rows confirmed this model before, so this is no fresh evidence if it changed anything since "
             f"(confirmation {len(before) + 1}; {folder / confirming.FILE} lists them)"
         )
     return "\n".join(lines)
+
+
+def _used(run: Run) -> list[Document]:
+    """Every text that the Run may have read, those without labels too."""
+    prepared, extra = prepare(run.dataset), unlabelled.lines(run.budget, run.dataset) if run.budget.unlabelled == "file" else []
+    return [*prepared.pool.documents, *prepared.test.documents, *prepared.dropped.documents, *extra]

@@ -76,7 +76,7 @@ def data(
     found = audit.overview(prepared, lengths=lengths, max_tokens=run.longdoc.max_tokens, tokenised=read)
     if format == "json":
         return json.dumps({"dataset": run.dataset.name, "fingerprint": run.dataset.fingerprint, **audit.as_plain(found)}, indent=2)
-    since = "" if prepared.newest_from is None else f"test rows are the newest, from {prepared.newest_from[-1]} on\n"
+    since = "" if prepared.newest_from is None else f"test rows are the newest, from {prepared.newest_from[-2]} on\n"
     head = f"{run.dataset.name} ({run.dataset.fingerprint[:12]}), lengths in the tokens of {run.model.name}\n"
     return f"{head}{since}{audit.render(found)}".rstrip()
 

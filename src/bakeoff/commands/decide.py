@@ -43,16 +43,21 @@ def decide(
         return 0
     found.check_floors()
     found.time_architectures()
-    while not found.interrupted and (following := next_round(found.known())) is not None:
-        found.bake_round(following)
-    if not found.interrupted:
-        found.time_again()
+    _rounds(found)
+    if not found.interrupted and found.time_again():
+        _rounds(found)  # of whom the limit now lets lead
     if found.interrupted:
         return 130
     twin = optimism(found)
     answered = found.page.answer(found.recorded(), clock)
     print(decide_words.end(found, answered, twin, as_json=format == "json"))
     return 1 if found.failed else 0
+
+
+def _rounds(found: Decision) -> None:
+    """Bake round after round, until nothing is left that the rule asks for and the time allows."""
+    while not found.interrupted and (following := next_round(found.known())) is not None:
+        found.bake_round(following)
 
 
 def _again(old: OldReport, found: Decision, format: Format) -> int:

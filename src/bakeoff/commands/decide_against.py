@@ -1,5 +1,6 @@
 """`decide --against`: how a file that has grown is split as last month, and the section that tells what changed."""
 
+import dataclasses
 from collections.abc import Sequence
 
 from bakeoff.data import newest
@@ -7,6 +8,7 @@ from bakeoff.data.dataset import prepare
 from bakeoff.deciding.against import Comparison, Scored
 from bakeoff.deciding.drift import Changes, Pair
 from bakeoff.deciding.old_report import OldReport
+from bakeoff.errors import DataError
 from bakeoff.report.stats import Estimate
 from bakeoff.spec import Dataset
 
@@ -23,12 +25,16 @@ def pinned(dataset: Dataset) -> dict[str, str]:
 def grown(old: OldReport, dataset: Dataset) -> dict[str, str]:
     """Settings by which the grown file `dataset` is split as last month; empty but for a split by time.
 
-    What is newer than all old rows is divided anew, so that the pool grows too. Raises DataError where no old row is left.
+    What is newer than all old rows is divided anew, so that the pool grows too. Raises DataError for a file without any of
+    last month's test rows.
     """
-    if dataset.time is None or old.dataset.time is None:
-        return {}
-    share = dataset.newest_share or DEFAULT_SHARE
-    return _settings(newest.grown(dataset, old.test_row_ids, share=share, first=old.dataset.newest_from))
+    before, cuts, there = old.dataset.newest_from, tuple[str, ...](), dataset
+    if before is not None and dataset.time is not None:
+        cuts = newest.grown_from(dataset, before, dataset.newest_share or DEFAULT_SHARE)
+        there = dataclasses.replace(dataset, newest_from=cuts, newest_share=None)
+    if old.test_row_ids.isdisjoint(prepare(there).test.row_ids):
+        raise DataError(f"{dataset.name} has none of last month's test rows: give the file that has grown, or leave out --against")
+    return _settings(cuts)
 
 
 def _settings(cuts: Sequence[str]) -> dict[str, str]:

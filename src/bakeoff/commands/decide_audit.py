@@ -4,8 +4,10 @@ from dataclasses import dataclass
 
 from bakeoff.commands.data import in_options, lengths_tokens
 from bakeoff.data import audit as audits
+from bakeoff.data import dataset as datasets
+from bakeoff.data import text_signs
 from bakeoff.data.dataset import prepare
-from bakeoff.errors import BakeoffError
+from bakeoff.errors import BakeoffError, DataError
 from bakeoff.spec import Run
 
 
@@ -32,7 +34,8 @@ def audit(run: Run, reader: Run | None) -> Audited:
         raise type(error)(in_options(str(error))) from None
     asked = run if reader is None else reader
     lengths = lengths_tokens(asked, (*prepared.pool.documents, *prepared.test.documents))
-    found = audits.overview(prepared, lengths=lengths, max_tokens=asked.longdoc.max_tokens)
+    read = text_signs.tokenised(asked.model, prepared.test)
+    found = audits.overview(prepared, lengths=lengths, max_tokens=asked.longdoc.max_tokens, tokenised=read)
     text = audits.render(found).rstrip()
     if len(prepared.classes) > MOST_CLASSES:
         head, _, tail = text.partition("\n\n")
@@ -40,3 +43,14 @@ def audit(run: Run, reader: Run | None) -> Audited:
     return Audited(
         text=text, pool_rows=len(prepared.pool), test_rows=len(prepared.test), truncated_share=float(found.truncated_fraction or 0.0)
     )
+
+
+def verify(run: Run) -> None:
+    """Raise DataError where the file is another than the one that this decision began with."""
+    try:
+        datasets.verify(run.dataset)
+    except DataError:
+        raise DataError(
+            f"{run.dataset.name} changed while bakeoff decide was at work: run the same command again, which begins anew with the rows as "
+            "they are"
+        ) from None

@@ -32,7 +32,7 @@ class Field:
     """Overrides that say where the data lies."""
     composer: Composer = field(default_factory=Composer)
     refused: dict[str, str] = field(default_factory=dict)
-    """Candidate → why it cannot be asked here."""
+    """Candidate, or one that cannot be timed → why it cannot be asked here."""
     _runs: dict[Offer, Run | None] = field(default_factory=dict)
 
     def overrides(self, offer: Offer) -> tuple[str, ...]:
@@ -46,7 +46,7 @@ class Field:
                 self._runs[offer] = self.composer.cell(self.overrides(offer)).run
             except BakeoffError as reason:
                 self._runs[offer] = None
-                self.refused[offer.label] = str(reason)
+                self.refused[_refused(offer)] = str(reason)
         return self._runs[offer]
 
     def first_run(self, offer: Offer) -> Run:
@@ -54,7 +54,7 @@ class Field:
         try:
             found = self.composer.cell(self.overrides(offer)).run
         except BakeoffError as reason:
-            raise type(reason)(in_options(str(reason))) from None
+            raise type(reason)(in_options(str(reason)).replace("dataset.path=", "")) from None
         self._runs[offer] = found
         return found
 
@@ -74,7 +74,7 @@ class Field:
                 check_run(run, store)
             except BakeoffError as reason:
                 self._runs[offer] = None
-                self.refused[offer.label] = str(reason)
+                self.refused[_refused(offer)] = str(reason)
 
     def machine(self) -> Machine:
         """How Runs execute."""
@@ -113,6 +113,10 @@ def field_of(
         base |= {"dataset.time": _plain(time), "dataset.split": "newest"}
     chosen = name or re.sub(r"[^\w.-]+", "_", path.stem)
     return Field(name=chosen, folder=out / chosen, base=base, paths=tuple(paths))
+
+
+def _refused(offer: Offer) -> str:
+    return offer.title if offer.asks == "latency" else offer.label
 
 
 def _path(path: Path) -> str:

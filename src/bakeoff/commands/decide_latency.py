@@ -3,9 +3,12 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from bakeoff.deciding.estimates import SECONDS_PER_MODEL
+from bakeoff.commands.baking import visible_gpus
+from bakeoff.deciding.estimates import SECONDS_PER_MODEL, session_seconds
 from bakeoff.deciding.offers import Candidate, Offer
+from bakeoff.errors import ConfigError
 from bakeoff.probes.rules import Rules
+from bakeoff.provenance import usable_cpus
 from bakeoff.record import Record
 from bakeoff.report.choice import MEGABYTE
 from bakeoff.report.limits import Limits
@@ -15,6 +18,8 @@ SHARE = 0.25
 """Of the time, for a session at most."""
 LEAST_SECONDS, MOST_SECONDS = 3.0, 90.0
 """Of timed turns a model."""
+REFERENCE: Candidate = ("bilstm", None)
+"""What every session times, asked or not."""
 SAMPLES_P95 = ((60.0, 1000), (15.0, 400), (0.0, 200))
 """Seconds a model → samples that a p95 needs: fewer where there is less time, which its interval shows."""
 
@@ -37,10 +42,11 @@ class SessionPlan:
 
 
 def plan_session(offers: Sequence[Offer], *, seconds: float) -> SessionPlan:
-    """As many of the offers, which stand cheapest first, as can be timed in these seconds; the reference is one of them."""
+    """As many of the offers, which stand cheapest first, as can be timed in these seconds, beside the reference of every session."""
     most = int(seconds / (SECONDS_PER_MODEL + LEAST_SECONDS))
-    chosen = tuple(offers[:most])
-    each = max(LEAST_SECONDS, min(MOST_SECONDS, seconds / max(1, len(chosen)) - SECONDS_PER_MODEL))
+    chosen = tuple(offers[: most if any(_is_reference(offer) for offer in offers[:most]) else max(0, most - 1)])
+    models = len(chosen) + (0 if any(_is_reference(offer) for offer in chosen) else 1)
+    each = max(LEAST_SECONDS, min(MOST_SECONDS, seconds / models - SECONDS_PER_MODEL)) if chosen else LEAST_SECONDS
     samples = next(samples for least, samples in SAMPLES_P95 if each >= least)
     rules = Rules(
         seconds_per_model=each,
@@ -51,8 +57,15 @@ def plan_session(offers: Sequence[Offer], *, seconds: float) -> SessionPlan:
         samples_p99=5000,
     )
     return SessionPlan(
-        offers=chosen, left_out=tuple(offers[most:]), rules=rules, seconds=len(chosen) * (SECONDS_PER_MODEL + each) if chosen else 0.0
+        offers=chosen,
+        left_out=tuple(offers[len(chosen) :]),
+        rules=rules,
+        seconds=session_seconds(models, seconds_per_model=each) if chosen else 0.0,
     )
+
+
+def _is_reference(offer: Offer) -> bool:
+    return offer.candidate == REFERENCE
 
 
 def too_slow(timed: Mapping[Offer, Record], limits: Limits) -> dict[Candidate, str]:
@@ -79,3 +92,11 @@ def too_slow(timed: Mapping[Offer, Record], limits: Limits) -> dict[Candidate, s
         if limits.max_size_mb is not None and has_own_size and size is not None and size.bytes / MEGABYTE > limits.max_size_mb:
             found.setdefault(offer.candidate, f"{size.bytes / MEGABYTE:.0f} MB is above {limits.max_size_mb:g} MB")
     return found
+
+
+def check_serving(limits: Limits, threads: int) -> None:
+    """Raise ConfigError for what this machine cannot serve with."""
+    if limits.device == "cuda" and not visible_gpus():
+        raise ConfigError("--device cuda: there is no GPU here, so time on the CPU with --device cpu")
+    if threads > usable_cpus():
+        raise ConfigError(f"--threads {threads} is more than the {usable_cpus()} CPUs that bakeoff may use here")

@@ -46,6 +46,7 @@ class Page:
         )
         found = self._question(recorded)
         answered = None if found is None else answer_or_why(found, self.limits)
+        answered = self.by_scores(answered, recorded) or answered
         if isinstance(answered, Answered) and (chosen := _chosen(answered)) is not None:
             write_decision(self.field.folder, chosen)
         clock.has_reported(time.monotonic() - begun)
@@ -102,13 +103,15 @@ def winner_runs(answered: Answered) -> tuple[str, ...]:
 
 
 def _chosen(answered: Answered) -> Chosen | None:
-    """What next month is compared with: the winner and the candidates nearest to it by their score."""
+    """What next month is compared with: the winner and, of those that meet the limits, the candidates nearest to it by their score."""
     choice, winner = answered.choice, winner_runs(answered)
     if not winner:
         return None
     best = choice.recommended or choice.reference
-    rivals = [each for each in choice.judged if each is not best and each.contender.key != best.contender.key] if best is not None else []
-    return Chosen(winner=winner, rivals=tuple(each.contender.run_ids for each in rivals))
+    assert best is not None
+    rivals = [each for each in choice.judged if each.feasibility.status == "feasible" and each.contender.key != best.contender.key]
+    nearest = sorted(rivals, key=lambda each: abs(each.estimate.mean - best.estimate.mean))
+    return Chosen(winner=winner, rivals=tuple(each.contender.run_ids for each in nearest))
 
 
 def plain_seconds(took: Sequence[Any]) -> list[dict[str, Any]]:

@@ -62,10 +62,9 @@ def end(found: "Decision", answered: Answered | Unanswered | None, twin: "Optimi
     """The last word of a decision; where nobody could be timed, also what scores alone say."""
     scores = found.page.by_scores(answered, found.recorded())
     page = found.field.folder / "README.md"
-    skipped, run_id = not_run(found), None
-    if isinstance(answered, Answered):
-        run_id = next(iter(winner_runs(scores or answered)), None)
-    export = None if run_id is None else shlex.join(["bakeoff", "export", run_id, f"{found.field.name}-model"])
+    skipped = not_run(found)
+    best = scores or (answered if isinstance(answered, Answered) else None)
+    export = None if best is None else export_line(best, f"{found.field.name}-model")
     if as_json:
         plain: dict[str, Any] = {} if answered is None else plain_answer(answered, lambda _: None)
         more = {
@@ -102,9 +101,17 @@ def end(found: "Decision", answered: Answered | Unanswered | None, twin: "Optimi
     parts.append(" ".join(ends))
     if answered is not None:
         parts.append(f"report: {page}")
-    if export is not None:
-        parts.append(f"ship it: {export}")
+    if export is not None and best is not None:
+        parts.append(f"{'ship it' if best.choice.recommended is not None else 'the best so far, not yet recommended'}: {export}")
     return "\n\n".join(parts)
+
+
+def export_line(best: Answered, folder: str) -> str | None:
+    """What ships the recommended, or whoever leads; None where none meets the limits, and for a model that learned no weights."""
+    leader, run_id = best.choice.recommended or best.choice.reference, next(iter(winner_runs(best)), None)
+    if leader is None or run_id is None or not leader.contender.reads_labels:
+        return None
+    return shlex.join(["bakeoff", "export", run_id, folder])
 
 
 def not_run(found: "Decision") -> list[tuple[str, str]]:

@@ -4,19 +4,17 @@ import dataclasses
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 
 from bakeoff.commands import decide_audit, decide_latency, decide_pace
 from bakeoff.commands.baking import bake_runs, tell_end
 from bakeoff.commands.decide_field import Field
 from bakeoff.commands.decide_page import Page
-from bakeoff.data import dataset as datasets
 from bakeoff.deciding import rounds
 from bakeoff.deciding.clock import SPARE, Clock
-from bakeoff.deciding.estimates import Estimates, Pace, Sizes, Took
+from bakeoff.deciding.estimates import Estimates, Pace, Sizes, Took, took_seconds
 from bakeoff.deciding.offers import LONG_SHARE, TRAINED, Candidate, Offer, floors, readings, timings, trained, universe
 from bakeoff.deciding.rounds import Known, Round
-from bakeoff.errors import ConfigError, DataError
+from bakeoff.errors import ConfigError
 from bakeoff.provenance import usable_cpus
 from bakeoff.report.limits import Limits
 from bakeoff.runner import needs
@@ -27,8 +25,6 @@ from bakeoff.store import Store, default_root
 
 PACE_SHARE = 0.1
 """Of the time, for timing steps at most."""
-AROUND_SECONDS = 1.0
-"""Of a Run, before its record begins and after it ends: starting a process, and W&B."""
 STOPPED = "TimeLimit"
 """How the message of a Run begins that was stopped when its time was over."""
 SESSION_SPARE = 2.5
@@ -61,6 +57,7 @@ class Decision:
     @classmethod
     def begin(cls, field_: Field, limits: Limits, *, clock: Clock, threads: int) -> "Decision":
         """Read and audit the data, and time steps of each architecture on it. Raises DataError or ConfigError for what is wrong with it."""
+        decide_latency.check_serving(limits, threads)
         store = Store(default_root())
         store.check_usable()
         run = field_.first_run(floors()[0])
@@ -99,7 +96,7 @@ class Decision:
     def _paces(self) -> Mapping[Candidate, Pace]:
         """Of what is not recorded yet: what is known of a candidate's own Runs is better than any timing."""
         budget = self.clock.budget_seconds
-        asked = [Offer(model="tfidf"), Offer(model="frozen"), *(Offer(model=name) for name in TRAINED[:2])]
+        asked = [Offer(model="tfidf"), Offer(model="frozen"), *(Offer(model=name) for name in TRAINED[:2]), *self._readings]
         runs = {offer.candidate: run for offer in asked if (run := self.field.run(offer)) is not None and not self.is_recorded(offer)}
         if not runs:
             return {}
@@ -115,9 +112,10 @@ class Decision:
 
     def _note(self, offer: Offer, *, estimated_seconds: float | None) -> None:
         """A Run has its record."""
-        run, seconds = self.field.run(offer), self._took_seconds(offer)
-        if run is not None and seconds is not None:
-            said = self.estimates.by_steps(run, offer)
+        run = self.field.run(offer)
+        record = None if run is None else self.store.load(run.run_id)
+        if run is not None and record is not None:
+            said, seconds = self.estimates.by_steps(run, offer), took_seconds(record)
             self.estimates.note(Took(offer=offer, estimated_seconds=estimated_seconds, said_seconds=said, seconds=seconds))
             if offer.model == "majority":
                 self.estimates.fixed_seconds = seconds
@@ -177,11 +175,22 @@ class Decision:
         for offer in self.session.left_out:
             self.left_out[offer] = "no time to time it beside the others"
         self._hold(self.session.offers, again=False)
-        records = {offer: self.store.load(run.run_id) for offer in self.timed if (run := self.field.run(offer)) is not None}
-        slow = decide_latency.too_slow({offer: record for offer, record in records.items() if record is not None}, self.limits)
-        self.dropped = rounds.dropped_by_latency(slow, (*floors(), *trained(), *readings()))
+        self._drop()
         for candidate, reason in self.dropped.items():
             print(f"not trained: {Offer(model=candidate[0], reading=candidate[1]).label}: {reason}", file=sys.stderr)
+
+    @property
+    def _readings(self) -> tuple[Offer, ...]:
+        """Other readings that this decision may come to."""
+        return readings() if self.truncated_share > LONG_SHARE else ()
+
+    def _drop(self) -> None:
+        """Note who cannot be served within the limits, by the latencies that are recorded."""
+        records = {offer: self.store.load(run.run_id) for offer in self.timed if (run := self.field.run(offer)) is not None}
+        timed = {offer: record for offer, record in records.items() if record is not None}
+        slow = decide_latency.too_slow(timed, self.limits)
+        measured = {offer.candidate for offer, record in timed.items() if record.latency is not None and not record.latency.contended}
+        self.dropped = rounds.dropped_by_latency(slow, (*floors(), *trained(), *self._readings), measured=measured)
 
     def _hold(self, offers: Sequence[Offer], *, again: bool) -> None:
         """A latency session, stopped where it would take the time of the floors."""
@@ -191,21 +200,28 @@ class Decision:
         most = max(1.0, min(self.clock.limit_seconds - floor, SESSION_SPARE * self.session.seconds))
         self._bake(offers, dataclasses.replace(self.machine, time_limit_minutes=most / len(offers) / 60), again=again)
 
-    def time_again(self) -> None:
-        """With a latency limit: time in what is left whom no session timed, or only one that other processes disturbed."""
+    def time_again(self) -> bool:
+        """With a latency limit: time in what is left whom no session timed, or only one that other processes disturbed.
+
+        Whether a session was held.
+        """
         if self.limits.max_p95_ms is None:
-            return
+            return False
         records = {offer: self.store.load(run.run_id) for offer in self.timed if (run := self.field.run(offer)) is not None}
         disturbed = [offer for offer, record in records.items() if record is None or record.latency is None or record.latency.contended]
         self.session = decide_latency.plan_session(disturbed, seconds=self.clock.limit_seconds / SPARE)
         if self.session.offers:
             print("timing what was not timed, or was disturbed by other processes", file=sys.stderr)
             self._hold(self.session.offers, again=True)
+            self._drop()
             self.left_out = {offer: why for offer, why in self.left_out.items() if not self.is_recorded(offer)}
+        return bool(self.session.offers)
 
     def bake_round(self, asked: Round) -> None:
         """Bake what fits of a round, and write the page anew."""
-        self._verify()
+        run = self.field.run(floors()[0])
+        assert run is not None
+        decide_audit.verify(run)
         print(f"{asked.name}: {rounds.WHY[asked.name]}", file=sys.stderr)
         before = len(self.estimates.took)
         while not self.interrupted and (ready := self._ready(asked)):
@@ -214,7 +230,8 @@ class Decision:
                 left = max(0.0, self.clock.left_seconds)
                 self.left_out[offer] = f"takes about {duration(self._seconds_until_done(offer))}, and {left:.0f} s were left"
             if wave.together:
-                machine = dataclasses.replace(self.machine, time_limit_minutes=self.clock.limit_seconds / 60)
+                one_by_one = 1 + max(len(self._lost_needs(offer)) for offer in wave.together)
+                machine = dataclasses.replace(self.machine, time_limit_minutes=self.clock.limit_seconds / one_by_one / 60)
                 self._bake(wave.together, machine)
         if len(self.estimates.took) > before:
             self.page.write(self.recorded(), self.clock)
@@ -241,9 +258,16 @@ class Decision:
 
     def _seconds_until_done(self, offer: Offer) -> float:
         """With what is baked for it; of a teacher that is baked for its student alone, with the student."""
+        teachers = sum(self.seconds(each) for each in self._lost_needs(offer))
         student = Offer(model="distilled_bilstm", labels=offer.labels, seed=offer.seed)
         is_for_student = offer.candidate == ("pretrained", None) and offer.candidate in self.dropped
-        return self.seconds(offer) + (self.seconds(student) if is_for_student else 0.0)
+        return teachers + self.seconds(offer) + (self.seconds(student) if is_for_student else 0.0)
+
+    def _lost_needs(self, offer: Offer) -> list[Offer]:
+        """The recorded teacher whose weights are gone, which is baked again right before the offer: each has a time limit of its own."""
+        run = self.field.run(offer)
+        lost = [] if run is None else [each for each in needs.needs_of(run).values() if not needs.is_settled(self.store, each.run_id)]
+        return [Offer(model=each.model.name, labels=offer.labels, seed=offer.seed) for each in lost]
 
     def _bake(self, offers: Sequence[Offer], machine: Machine, *, again: bool = False) -> None:
         asked = {run.run_id: offer for offer in offers if (run := self.field.run(offer)) is not None}
@@ -272,24 +296,3 @@ class Decision:
                     self.failed[offer] = message
             elif run_id in outcome.baked and offer.asks == "quality":
                 self._note(offer, estimated_seconds=expected[run_id])
-
-    def _took_seconds(self, offer: Offer) -> float | None:
-        """By its record, which counts whole seconds, and what surrounds it."""
-        run = self.field.run(offer)
-        record = None if run is None else self.store.load(run.run_id)
-        if record is None:
-            return None
-        begin, end = (datetime.fromisoformat(text) for text in (record.started_at, record.finished_at))
-        return max((end - begin).total_seconds(), record.training.seconds) + AROUND_SECONDS
-
-    def _verify(self) -> None:
-        """Raise DataError where the file is another than the one that this decision began with."""
-        run = self.field.run(floors()[0])
-        assert run is not None
-        try:
-            datasets.verify(run.dataset)
-        except DataError:
-            name = run.dataset.name
-            raise DataError(
-                f"{name} changed while bakeoff decide was at work: run the same command again, which begins anew with the rows as they are"
-            ) from None

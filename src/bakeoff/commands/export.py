@@ -4,7 +4,8 @@ import dataclasses
 import os
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -49,8 +50,7 @@ def export(run_id: str, target: Path, *, engine: Engine, refit: bool) -> str:
     saved = saved_run(store, run_id)
     refuse_run(saved, engine)
     prepared = prepare(saved.run.dataset)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=f".{target.name}-", dir=target.parent) as scratch:
+    with _scratch(target) as scratch:
         written, weights = Path(scratch) / "export", Path(scratch) / "weights"
         written.mkdir()
         source = refitted(saved, prepared, store, weights) if refit else scored(saved, prepared, store)
@@ -69,11 +69,25 @@ def export(run_id: str, target: Path, *, engine: Engine, refit: bool) -> str:
 
 
 def refuse_target(target: Path) -> None:
-    """Raise DataError for a folder that holds something, or a file."""
-    if target.is_dir() and not any(target.iterdir()):
+    """Raise DataError for a folder that holds something, or is the one we are in; and for a file or a link."""
+    if Path.cwd().is_relative_to(target.resolve()):
+        raise DataError(f"{target} is, or holds, the folder that you are in: name a new one below it")
+    if target.is_dir() and not target.is_symlink() and not any(target.iterdir()):
         return
-    if target.exists():
+    if os.path.lexists(target):
         raise DataError(f"{target} exists already and is not an empty folder: name a new one")
+
+
+@contextmanager
+def _scratch(target: Path) -> Iterator[str]:
+    """A folder beside the target, gone in the end. Raises DataError where none can be written."""
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        made = tempfile.TemporaryDirectory(prefix=f".{target.name}-", dir=target.parent)
+    except OSError as error:
+        raise DataError(f"{target} cannot be written ({os.strerror(error.errno or 0)}): name a folder where you may write") from None
+    with made as scratch:
+        yield scratch
 
 
 def refuse_run(saved: Saved, engine: Engine) -> None:

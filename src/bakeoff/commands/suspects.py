@@ -1,6 +1,7 @@
 """`bakeoff data … --suspects N`: the rows whose labels are likely wrong, as a table for whoever labels."""
 
 import csv
+import logging
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -28,9 +29,11 @@ def write(file: Path, settings: Sequence[str], prepared: Prepared, most: int) ->
     if file.exists():
         raise DataError(f"--out {file} exists already and may hold work on labels: name a new file")
     runs = [run for name in MODELS if is_here(run := Composer().job([*settings, f"model={name}"]).run)]
+    named = " and ".join(run.model.name for run in runs)
+    print(f"asking {named} about the labels of {len(prepared.pool):,} pool rows …", file=sys.stderr)
+    logging.getLogger("transformers").setLevel(logging.ERROR)  # it reports on weights of a checkpoint that no one asked for
     found = suspects.find(prepared, runs)
     _write(file, prepared, found[:most], row_ids.numbers(runs[0].dataset))
-    named = " and ".join(run.model.name for run in runs)
     shown = f"{len(found):,}" if len(found) <= most else f"{most:,} of {len(found):,}"
     print(
         f"{shown} suspects among {len(prepared.pool):,} pool rows, by {named} that never saw the row, are in {file}: read them before you "

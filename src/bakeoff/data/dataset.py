@@ -82,7 +82,7 @@ class Prepared:
     the group of a newer test row."""
     primary_metric: Literal["accuracy", "macro_f1"]
     newest_from: tuple[str, ...] | None = None
-    """Where time was cut, as `dataset.newest_from` pins it; null for other splits."""
+    """Where time was cut, as `dataset.newest_from` pins it, with an end behind the newest row; null for other splits."""
 
     @property
     def left_out(self) -> int:
@@ -176,7 +176,7 @@ def _build(dataset: spec.Dataset) -> Prepared:
         contaminated=contaminated,
         dropped=rows.take(np.flatnonzero(drops)),
         primary_metric=_metric(dataset, pool, classes),
-        newest_from=None if cuts is None or kind is None else newest.pinned(cuts, kind),
+        newest_from=None if cuts is None or kind is None else newest.pinned(newest.closed(cuts, given), kind),
     )
 
 

@@ -1,17 +1,19 @@
 """The newest share as test rows: where time is cut, so that a score speaks of what comes next.
 
 A share of the rows alone would move its cut, and rows across it, whenever newer rows are appended. So the cut is found once
-and then pinned (`dataset.newest_from`), and a file that has grown gets further cuts behind its old rows: what was appended is
-divided into pool and test as the first file was, by cuts of its own, and no old row changes sides.
+and then pinned (`dataset.newest_from`), together with the end of what there was. A file that has grown gets a further cut behind
+that end: what was appended is divided into pool and test as the first file was, and no old row changes sides.
 """
 
+import dataclasses
+import math
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Sequence, Set
+from collections.abc import Sequence
 
 import numpy as np
 
-from bakeoff.data import row_ids, sources, times
+from bakeoff.data import sources, times
 from bakeoff.data.times import Moment
 from bakeoff.errors import DataError
 from bakeoff.spec import Dataset
@@ -58,22 +60,32 @@ def pinned(cuts: Sequence[Moment], kind: times.Kind) -> tuple[str, ...]:
     return tuple(times.written(moment, kind) for moment in cuts)
 
 
-def grown(dataset: Dataset, old_test: Set[str], *, share: float, first: Sequence[str] | None) -> tuple[str, ...]:
-    """`dataset.newest_from` for a file that was appended to after the rows `old_test` (ids) were its newest.
+def closed(cuts: Sequence[Moment], moments: Sequence[Moment]) -> tuple[Moment, ...]:
+    """Cuts with an end behind the newest row, so that rows appended later are no test rows before they are divided."""
+    return tuple(cuts) if len(cuts) % 2 == 0 else (*cuts, _after(max(moments)))
 
-    Old rows stay where they are: `first` are the cuts of then, null where the oldest of these rows says it. Rows newer than
-    all of them are divided anew: their newest `share` are test rows and the others go to the pool, which was as old as that
-    once. Raises DataError where no old test row is left.
+
+def grown(cuts: Sequence[Moment], moments: Sequence[Moment], share: float) -> tuple[Moment, ...]:
+    """The closed `cuts` of a file that has grown to rows of these times: of what is behind their end the newest `share` is test.
+
+    All of it is test where it has one time only.
     """
-    parts = [(role == "test", rows) for role, rows in sources.read(dataset).items()]
-    rows = parts[0][1]
+    newer = [moment for moment in moments if moment >= cuts[-1]]
+    if not newer:
+        return tuple(cuts)
+    found = cut(newer, share)
+    return closed((*cuts, min(newer) if found is None else found), newer)
+
+
+def grown_from(dataset: Dataset, cuts: Sequence[str], share: float) -> tuple[str, ...]:
+    """`grown` for the file of a dataset, from and to what `dataset.newest_from` holds. Raises DataError as `cuts_of`."""
+    rows = sources.read(dataset)["pool"]
     assert rows.times is not None, "only a split by time has cuts"
     assert rows.time_kind is not None, "whoever reads times knows their kind"
-    ids = row_ids.of_parts([rows], given=row_ids.given_by(parts))
-    old = [moment for row_id, moment in zip(ids, rows.times, strict=True) if row_id in old_test]
-    if not old:
-        raise DataError(f"{dataset.name} has none of last month's test rows: give the file that has grown, or leave out --against")
-    before = pinned([min(old)], rows.time_kind) if first is None else tuple(first)
-    newer = [moment for moment in rows.times if moment > max(old)]
-    found = cut(newer, share) if newer else None
-    return before if found is None else (*before, *pinned([min(newer), found], rows.time_kind))
+    before = cuts_of(dataclasses.replace(dataset, newest_from=tuple(cuts), newest_share=None), rows.times, rows.time_kind)
+    return pinned(grown(before, rows.times, share), rows.time_kind)
+
+
+def _after(moment: Moment) -> Moment:
+    """The next moment or whole number; of a number with decimals the next that a computer knows."""
+    return moment + 1 if isinstance(moment, int) else math.nextafter(moment, math.inf)

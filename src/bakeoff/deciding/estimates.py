@@ -3,13 +3,17 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from statistics import median
 
 from bakeoff.deciding.offers import Candidate, Offer
+from bakeoff.record import Record
 from bakeoff.spec import Majority, Neural, Run, ZeroShot
 
 FIXED_SECONDS = 3.0
 """Starting a process, reading data, tokenising, scoring and writing, until the first Run says what that takes here."""
+AROUND_SECONDS = 1.0
+"""Of a Run, before its record begins and after it ends: starting a process, and W&B."""
 UNTIMED_ROW_SECONDS = 0.02
 """A row of a model that could not be timed."""
 VALIDATION_FROM_LABELS = 300
@@ -122,3 +126,9 @@ def right_share(took: Sequence[Took]) -> float | None:
     """The share of Runs whose estimate was right within a factor of 1.5; null without any."""
     known = [one for one in took if one.estimated_seconds is not None]
     return sum(one.is_near for one in known) / len(known) if known else None
+
+
+def took_seconds(record: Record) -> float:
+    """What the Run of a record took: by its record, which counts whole seconds, and what surrounds it."""
+    begin, end = (datetime.fromisoformat(text) for text in (record.started_at, record.finished_at))
+    return max((end - begin).total_seconds(), record.training.seconds) + AROUND_SECONDS

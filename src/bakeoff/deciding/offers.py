@@ -16,8 +16,8 @@ READINGS = {"frozen": ("head_tail", "head_512", "windows_mean_embeddings"), "pre
 """How else the models whose own reading cuts documents may read them, cheapest first."""
 TIMED = ("tfidf", "bilstm", "frozen", "pretrained")
 """Whose architectures are timed; `distilled_bilstm` has that of `bilstm`, and zero-shot models have no latency probe."""
-MOST_SEEDS = 10
-"""Draws that any recommendation asks for."""
+MOST_SEEDS, SMALLER_SEEDS = 10, 2
+"""Draws that any recommendation asks for, and those of smaller budgets."""
 Candidate = tuple[str, str | None]
 """Model and reading: what competes."""
 LONG_SHARE = 0.05
@@ -107,7 +107,11 @@ def universe(labels: Iterable[Labels], *, long: bool) -> Iterator[Offer]:
     yield Offer(model=UNLABELLED, labels=0)
     competing = [(model, None) for model in (*FLOORS, *TRAINED)] + ([each.candidate for each in readings()] if long else [])
     for n in labels:
-        yield from (Offer(model=model, reading=reading, labels=n, seed=seed) for model, reading in competing for seed in range(MOST_SEEDS))
+        yield from (
+            Offer(model=model, reading=reading, labels=n, seed=seed)
+            for model, reading in competing
+            for seed in range(MOST_SEEDS if n == "all" else SMALLER_SEEDS)
+        )
 
 
 def timed_as(offer: Offer) -> Candidate:

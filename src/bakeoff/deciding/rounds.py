@@ -1,10 +1,10 @@
 """What to run next: cheapest first, in rounds, each chosen from what the ones before have shown."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from bakeoff.deciding.offers import LONG_SHARE, Candidate, Offer, floors, readings, timed_as, trained
+from bakeoff.deciding.offers import LONG_SHARE, SMALLER_SEEDS, UNLABELLED, Candidate, Offer, floors, readings, timed_as, trained
 from bakeoff.deciding.standing import Standing
 
 Name = Literal["floors", "models", "readings", "draws", "budgets", "again"]
@@ -18,7 +18,6 @@ WHY: dict[Name, str] = {
 }
 SHARES = (2, 4)
 """Smaller budgets are a half and a quarter of the labels."""
-SMALLER_SEEDS = 2
 LEAST_LABELS = 100
 FACTOR = 3.0
 """Runs side by side should take alike, up to this factor, so that no core waits long."""
@@ -81,9 +80,9 @@ def _draws(known: Known) -> list[list[Offer]]:
 
 
 def _smaller(known: Known) -> list[Offer]:
-    """The leader on a half and a quarter of the labels, with two draws of each."""
+    """The leader on a half and a quarter of the labels, with two draws of each; nothing for one that reads no label."""
     leader = known.standing.leader
-    if leader is None:
+    if leader is None or leader[0] == UNLABELLED:
         return []
     sizes = [labels for share in SHARES if (labels := known.pool_rows // share) >= LEAST_LABELS]
     return [Offer(model=leader[0], reading=leader[1], labels=labels, seed=seed) for labels in sizes for seed in range(SMALLER_SEEDS)]
@@ -121,14 +120,16 @@ def wave(offers: Sequence[Offer], *, seconds: Callable[[Offer], float], fits: Ca
     return Wave(together=(first, *chosen), too_long=too_long)
 
 
-def dropped_by_latency(slow: Mapping[Candidate, str], offers: Sequence[Offer]) -> dict[Candidate, str]:
-    """Candidate → why it cannot be served in time, by `slow`, which says that of those whose latency was measured.
+def dropped_by_latency(slow: Mapping[Candidate, str], offers: Sequence[Offer], *, measured: Container[Candidate]) -> dict[Candidate, str]:
+    """Candidate → why it cannot be served in time, by `slow`, which says that of those whose latency was `measured`.
 
-    A model whose own reading, which no other one undercuts, is too slow is too slow in every reading.
+    A model whose own reading, which no other one undercuts, is too slow is too slow in every reading that was not measured itself.
     """
     found = {}
     for offer in offers:
-        model, reading = timed_as(offer)
-        if (reason := slow.get((model, reading)) or slow.get((model, None))) is not None:
-            found[offer.candidate] = reason if (model, reading) in slow else f"as in its own reading, {reason}"
+        served = timed_as(offer)
+        if served in slow:
+            found[offer.candidate] = slow[served]
+        elif served not in measured and (reason := slow.get((served[0], None))) is not None:
+            found[offer.candidate] = f"as in its own reading, {reason}"
     return found

@@ -17,7 +17,7 @@ LONGEST_GRID_TOKENS = 4096
 _AT_THE_CUT = 0.9
 """Fixed lengths are powers of two and cuts need not be: a length of at least this share of the cut stands for it."""
 _TOLD_ELSEWHERE = ("strategy",)
-_OWN_DATA = ("text", "text_pair", "label", "group", "fold_column", "fold_pattern", "group_pattern", "held_out_rows")
+_OWN_DATA = ("text", "text_pair", "label", "group", "fold_column", "fold_pattern", "group_pattern", "held_out_rows", "time", "newest_share")
 
 
 def within(records: Sequence[Record], limits: Limits) -> list[Record]:
@@ -150,6 +150,8 @@ def _data(dataset: Dataset) -> Iterator[str]:
         for name in _OWN_DATA:
             if (value := getattr(dataset, name)) is not None:
                 yield f"dataset.{name}={value}" if re.fullmatch(r"[\w.\- ]+", str(value)) else f'dataset.{name}="{value}"'
+    if dataset.newest_from is not None:
+        yield f"dataset.newest_from=[{','.join(map(repr, dataset.newest_from))}]"
     if dataset.held_out_rows is not None:
         yield "dataset.split=held_out_rows"
     if dataset.fold:

@@ -119,6 +119,8 @@ def _split(section: Section) -> str:
     dataset = section.dataset
     if dataset.split == "fold":
         return f"fold {dataset.fold} of those that the data brings" if dataset.brings_folds else f"fold {dataset.fold} of {FOLDS} by hash"
+    if dataset.split == "newest":
+        return f"the newest by {dataset.time}" + (f", from {dataset.newest_from[0]} on" if dataset.newest_from else "")
     return "the official test set" if dataset.split == "official" else "held out by hash"
 
 

@@ -1,17 +1,20 @@
 """README.md of a shipped folder: what the model is, how good and how fast, how it was chosen, and where it may fail."""
 
+import shlex
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from bakeoff import spec
+from bakeoff.models.files import VOCABULARY
 from bakeoff.record import Record
 from bakeoff.shipping.check import Agreement
 from bakeoff.shipping.folder import Shipment
 
 _MOST_CLASSES = 200
 _LETTERS_A_TEXT = 200
+_OF_THE_RUN = "What follows is of the Run, before its model was fitted again."
 _SERVED_BY = {"eager": "PyTorch", "onnx": "ONNX Runtime", "onnx_int8": "ONNX Runtime with weights in int8"}
 
 
@@ -34,10 +37,10 @@ def card(shipment: Shipment, record: Record, agreement: Agreement, facts: Facts)
     sections = {
         "How good it is": _quality(shipment, record, agreement, facts),
         "How fast it is": [facts.latency],
-        "How it was chosen": list(facts.chosen),
+        "How it was chosen": [*([_OF_THE_RUN] if shipment.refitted else []), *facts.chosen],
         "What it learned from": _data(shipment, record, facts),
         "Limits": _limits(shipment, record),
-        "Classes": _classes(record),
+        "Classes": [*([_OF_THE_RUN] if shipment.refitted else []), *_classes(record)],
         "Use": _use(shipment),
         "Licence": _licence(shipment.run.model),
     }
@@ -67,9 +70,9 @@ def _what(shipment: Shipment) -> str:
 
 
 def _quality(shipment: Shipment, record: Record, agreement: Agreement, facts: Facts) -> list[str]:
-    lines = [facts.score]
+    lines = [facts.score, "The interval is over test rows alone: other labels, or another seed, would make another model."]
     if shipment.refitted:
-        lines.append("That is the score of the model before it was fitted again; of this one nothing is left to score.")
+        lines.insert(0, f"This model is unscored: no labelled row is left to score it. {_OF_THE_RUN}")
     elif facts.engine_score is not None:
         lines.append(facts.engine_score)
     else:
@@ -95,12 +98,15 @@ def _data(shipment: Shipment, record: Record, facts: Facts) -> list[str]:
     if data.length_tokens:
         percentiles = ", ".join(f"{name} {value:,.0f}" for name, value in data.length_tokens.items())
         lines.append(f"- test documents' lengths in the model's tokens: {percentiles}")
+    if (shipment.source / VOCABULARY).exists():
+        lines.append("- `vocabulary.json` holds words of those texts, names among them if there are any: read it before you pass it on")
     return [*lines, f"- letters of the texts, by script: {facts.scripts}"]
 
 
 def _limits(shipment: Shipment, record: Record) -> list[str]:
     data = record.data
-    lines = [f"- It reads a document as {shipment.run.longdoc.label} says."]
+    longdoc = shipment.run.longdoc
+    lines = [f"- What it reads of a long document: {'all of it' if longdoc.max_tokens is None else longdoc.label}."]
     if data.truncated_fraction:
         lines.append(f"- Of {data.truncated_fraction:.1%} of the test documents it left tokens out.")
     lines.append("- Texts of other lengths, languages, scripts or times than those above were not scored.")
@@ -126,11 +132,12 @@ def _share(value: float | None) -> str:
 
 
 def _use(shipment: Shipment) -> list[str]:
-    column = shipment.run.dataset.text or "text"
+    dataset = shipment.run.dataset
+    columns = ["--text", dataset.text or "text", *([] if dataset.text_pair is None else ["--text-pair", dataset.text_pair])]
     return [
-        f"```sh\npip install -r requirements.txt\npython predict.py texts.csv --text '{column}' > labels.csv\n```",
+        f"```sh\npip install -r requirements.txt\npython predict.py texts.csv {shlex.join(columns)} > labels.csv\n```",
         "```python\nfrom predict import load\n\nload().predict(["
-        + ('"a text"' if shipment.run.dataset.text_pair is None else '("a text", "its second text")')
+        + ('"a text"' if dataset.text_pair is None else '("a text", "its second text")')
         + "])\n```",
         "For large files, where bakeoff is installed: `bakeoff predict FOLDER FILE --out labels.csv`.",
     ]

@@ -63,7 +63,9 @@ def answers(folder: Path, documents: Sequence[Document], *, threads: int) -> Pro
 
 
 def compare(found: Probabilities, expected: Probabilities) -> Agreement:
-    """Two sets of probabilities of the same rows, shape (rows, classes)."""
+    """Two sets of probabilities of the same rows, shape (rows, classes). Raises BakeoffError for others."""
+    if found.shape != expected.shape:  # arrays of other shapes may still be subtracted, and would seem to agree
+        raise BakeoffError(f"the exported folder answers in shape {found.shape}, but what was scored is of shape {expected.shape}")
     return Agreement(
         n=len(found),
         changed_labels=int((found.argmax(axis=1) != expected.argmax(axis=1)).sum()),

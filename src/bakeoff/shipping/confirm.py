@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,6 @@ import numpy.typing as npt
 
 from bakeoff.data import labels as names
 from bakeoff.data import near_duplicates
-from bakeoff.data.dataset import Prepared
 from bakeoff.data.tokens import Document
 from bakeoff.errors import DataError
 from bakeoff.shipping.stream import Chunk
@@ -30,7 +29,7 @@ class Fresh:
     row_ids: list[str]
     """16 hex digits of each text's hash."""
     left_out: int
-    """Rows whose text is one of the Run's pool or test, but for case, digits and spaces; or stands twice in the file."""
+    """Rows whose text the Run's data has, but for case, digits and spaces; or that stand twice in the file."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,15 +45,19 @@ class Confirmation:
     row_ids: tuple[str, ...]
 
 
-def fresh(chunks: Iterable[Chunk], used: Prepared, classes: Sequence[str]) -> Fresh:
-    """The rows of a labelled file that may confirm a model. Raises DataError for a label that is no class, and where no row is left."""
-    seen = {key(document) for rows in (used.pool, used.test, used.dropped) for document in rows.documents}
+def fresh(chunks: Iterable[Chunk], used: Iterable[Document], classes: Sequence[str], label_map: Mapping[str, str]) -> Fresh:
+    """The rows of a labelled file that may confirm a model, which none of `used` is; labels are renamed as the Run's data was.
+
+    Raises DataError for a label that is no class, and where no row is left.
+    """
+    seen, renamed = {key(document) for document in used}, {names.canonical(raw) or raw: name for raw, name in label_map.items()}
     index = {name: number for number, name in enumerate(classes)}
     documents, found, ids, row, left_out = list[Document](), list[int](), list[str](), 0, 0
     for chunk in chunks:
         for document, value in zip(chunk.documents, chunk.labels, strict=True):
             row += 1
             name = names.canonical(value)
+            name = None if name is None else renamed.get(name, name)
             if name not in index:
                 said = "no label" if name is None else "a label that is no class of the model"
                 hint = "" if name is None or len(name) > names.MAX_LABEL_CHARACTERS else f"; {names.nearest(name, classes)}"
@@ -67,10 +70,12 @@ def fresh(chunks: Iterable[Chunk], used: Prepared, classes: Sequence[str]) -> Fr
             documents.append(document)
             found.append(index[name])
             ids.append(row_id(document))
+    if row == 0:
+        raise DataError("the file has no rows: give rows that were labelled since the model was chosen")
     if not documents:
         raise DataError(
-            f"all {row:,} rows of the file were there when the model was chosen (in its pool or its test rows), so they confirm nothing: "
-            "give rows that were labelled since"
+            f"all {row:,} rows of the file were there when the model was chosen (in its pool, its test rows or its unlabelled texts), so "
+            "they confirm nothing: give rows that were labelled since"
         )
     return Fresh(documents=documents, labels=np.asarray(found, dtype=np.int64), row_ids=ids, left_out=left_out)
 
@@ -104,6 +109,11 @@ def note(before: Sequence[dict[str, Any]], confirmation: Confirmation) -> str:
     """The text of the folder's file with one more confirmation."""
     plain = {"count": len(before) + 1, "confirmations": [*before, asdict(confirmation)]}
     return json.dumps(plain, indent=1) + "\n"
+
+
+def same_rows(before: Sequence[dict[str, Any]], row_ids: Sequence[str]) -> dict[str, Any] | None:
+    """The confirmation by these very rows, in whatever order, if there was one."""
+    return next((each for each in before if set(each["row_ids"]) == set(row_ids)), None)
 
 
 def repeated(before: Sequence[dict[str, Any]], row_ids: Sequence[str]) -> int:

@@ -39,7 +39,8 @@ def bundled(settings: dict[str, Any]) -> Bundled:
 
 def script(settings: dict[str, Any], parts: Bundled) -> str:
     """The whole of `predict.py`."""
-    what = f"The model is {settings['name']} of Run {settings['run_id']}; README.md says how good it is. bakeoff wrote this file."
+    known = f"unscored; estimate from run {settings['run_id']}" if settings["refitted"] else f"of Run {settings['run_id']}"
+    what = f"The model is {settings['name']}, {known}: see README.md. bakeoff wrote this file."
     load = _LOAD.format(lines="\n    ".join(step.line for step in steps_of(settings)))
     return "\n".join([_HEAD.format(what=what), parts.imports, "\n", parts.definitions, "\n", load])
 

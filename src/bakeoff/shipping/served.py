@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from safetensors import SafetensorError
+
 from bakeoff.errors import DataError
 from bakeoff.shipping.parts.classifier import Classifier
 from bakeoff.shipping.recipe import make, steps_of
@@ -31,4 +33,6 @@ def load(folder: Path, *, threads: int) -> Served:
         ) from None
     except FileNotFoundError as error:
         raise DataError(f"{folder} lacks {Path(error.filename or 'a file').name}: export the Run again") from None
+    except (SafetensorError, OSError, ValueError, KeyError, TypeError, RuntimeError) as error:
+        raise DataError(f"{folder} is damaged or was changed and cannot be loaded ({type(error).__name__}): export the Run again") from None
     return Served(classifier=classifier, settings=settings)

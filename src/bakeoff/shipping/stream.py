@@ -69,8 +69,8 @@ def chunks(handle: IO[bytes], path: Path, columns: Columns, *, rows: int, encodi
             if label is not None:
                 chunk.labels.append(cells[label])
             if named is not None:
-                chunk.ids.append(str(cells[named]))
-            size += len(text)
+                chunk.ids.append(_as_text(cells[named]))
+            size += len(text) if pair is None else len(text) + len(cells[pair])
             if len(chunk.documents) == rows or size > CHUNK_CHARACTERS:
                 yield chunk
                 chunk, size = Chunk(), 0
@@ -99,9 +99,20 @@ def _codec(handle: IO[bytes], path: Path, encoding: str) -> str:
         return codec
     try:
         encodings.decode(b"", encoding=encoding, name=path.name)
-    except DataError as unknown:
-        raise DataError(str(unknown).replace("dataset.encoding=", "--encoding ")) from None
-    return encoding
+        codec = codecs.lookup(encoding).name
+        if codec.startswith("utf"):
+            return _past_its_mark(codec, head)
+        encodings.decode(head[: head.rfind(b"\n") + 1], encoding=encoding, name=path.name)  # a wrong codec may garble and never fail
+    except DataError as wrong:
+        raise DataError(str(wrong).replace("dataset.encoding=", "--encoding ")) from None
+    return codec
+
+
+def _past_its_mark(codec: str, head: bytes) -> str:
+    """The codec that takes a byte order mark away, where one stands in a file whose UTF was named without."""
+    if codec == "utf-8":
+        return "utf-8-sig"
+    return next((marked for mark, marked in _BOMS if head.startswith(mark) and codec.startswith(marked)), codec)
 
 
 def _of_table(lines: io.TextIOWrapper, name: str, columns: Columns, delimiter: str) -> Iterator[list[str]]:
@@ -163,6 +174,13 @@ def _place(header: list[str], column: str, option: str, name: str) -> int:
     if len(found) > 1:
         raise DataError(f"--{option} {column} names {len(found)} columns of {name}: give each column its own name")
     return found[0]
+
+
+def _as_text(value: object) -> str:
+    """An id as its file writes it; nothing for null."""
+    if isinstance(value, str):
+        return value
+    return "" if value is None else json.dumps(value, ensure_ascii=False)
 
 
 def _clean(text: str) -> str:

@@ -24,6 +24,7 @@ class Classifier:
 
     def __init__(self, settings: dict[str, Any], model: Model) -> None:
         self.classes: list[str] = settings["classes"]
+        self.pairs: bool = settings["pairs"]
         self.model = model
 
     def predict(self, documents: Sequence[Document], *, batch_size: int = 64) -> list[str]:
@@ -31,5 +32,7 @@ class Classifier:
         return [self.classes[number] for number in self.probabilities(documents, batch_size=batch_size).argmax(axis=1)]
 
     def probabilities(self, documents: Sequence[Document], *, batch_size: int = 64) -> Probabilities:
-        """Shape (documents, classes), in the order of `self.classes`."""
+        """Shape (documents, classes), in the order of `self.classes`. Raises TypeError for what is not one text, or pair, a document."""
+        if isinstance(documents, str) or any(isinstance(document, str) == self.pairs for document in documents):
+            raise TypeError(f"give a list of {'pairs (text, second text)' if self.pairs else 'texts'}")
         return self.model.probabilities(documents, batch_size=batch_size)
