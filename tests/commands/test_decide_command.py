@@ -23,7 +23,7 @@ from bakeoff.deciding.offers import Offer, floors, trained
 from bakeoff.errors import ConfigError, DataError
 from bakeoff.report.limits import Limits
 from bakeoff.runner.events import Outcome
-from bakeoff.spec import Latency, Run
+from bakeoff.spec import Latency, LongDoc, Run
 from bakeoff.store import Store
 
 P50_MS = {"tfidf": 0.3, "bilstm": 1.0, "frozen": 8.0, "pretrained": 9.0}
@@ -228,6 +228,21 @@ def test_a_session_times_what_its_seconds_allow_cheapest_first() -> None:
     assert ([offer.model for offer in short.left_out], short.rules.samples_p95) == (["pretrained"], 200)
     assert decide_latency.plan_session(offers, seconds=7200.0).rules.samples_p95 == 1000
     assert decide_latency.plan_session(offers, seconds=5.0).seconds == 0.0
+
+
+def test_a_sample_is_an_eighth_to_a_quarter_of_the_pool_unless_that_takes_too_long() -> None:
+    def rows(seconds_per_row: float) -> int:
+        return decide_pace.sample_rows(8000, seconds_per_row=seconds_per_row, seconds=3.0)
+
+    assert [rows(each) for each in (0.0, 0.002, 0.01, 0.04, 1.0)] == [2000, 1500, 1000, 300, 64]
+    assert decide_pace.sample_rows(40, seconds_per_row=0.001, seconds=3.0) == 40
+
+
+def test_other_readings_take_as_many_times_as_long_as_they_read_tokens() -> None:
+    lengths, head = np.array([100, 800]), LongDoc(strategy="head", max_tokens=256)
+    windows = LongDoc(strategy="windows", max_tokens=None, window_tokens=256, overlap_tokens=64, pool="mean_logits", trained_windows=32)
+    assert decide_audit.times_as_long(lengths, LongDoc(strategy="head", max_tokens=512), head) == 612 / 356
+    assert decide_audit.times_as_long(lengths, windows, head) == pytest.approx((100 + 800 * 4 / 3) / 356)
 
 
 def test_the_reference_takes_its_share_of_a_session_that_nobody_asked_it_into() -> None:

@@ -62,3 +62,10 @@ def test_right_is_within_a_factor_of_one_and_a_half() -> None:
         Took(offer=Offer(model="a"), estimated_seconds=10.0, said_seconds=10.0, seconds=seconds) for seconds in (6.6, 6.7, 10.0, 15.0, 15.1)
     ]
     assert right_share(took) == 3 / 5
+
+
+def test_another_reading_takes_its_models_time_as_often_as_it_reads_more() -> None:
+    found = estimates(longer={("frozen", "head_512"): 2.0})
+    run = factories.make_run(model="frozen", labels="all")
+    assert found.seconds(Offer(model="frozen", reading="head_512"), run) == pytest.approx(3.0 + 2 * (1000 * 0.05 + 200 * 0.04))
+    assert found.seconds(Offer(model="frozen", reading="head_tail"), run) == pytest.approx(3.0 + 1000 * 0.05 + 200 * 0.04)

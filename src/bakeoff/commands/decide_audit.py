@@ -2,13 +2,15 @@
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from bakeoff.commands.data import in_options, lengths_tokens
 from bakeoff.data import audit as audits
 from bakeoff.data import dataset as datasets
 from bakeoff.data import text_signs
 from bakeoff.data.dataset import prepare
 from bakeoff.errors import BakeoffError, DataError
-from bakeoff.spec import Run
+from bakeoff.spec import LongDoc, Run
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,6 +22,8 @@ class Audited:
     test_rows: int
     truncated_share: float
     """Of all documents, by the reading of the encoder; 0 where there is no encoder."""
+    lengths_tokens: np.ndarray
+    """Of all documents, whole; shape (rows,)."""
 
 
 MOST_CLASSES = 12
@@ -41,7 +45,11 @@ def audit(run: Run, reader: Run | None) -> Audited:
         head, _, tail = text.partition("\n\n")
         text = f"{head}\n{len(prepared.classes)} classes\n{tail.partition(chr(10) * 2)[2]}"
     return Audited(
-        text=text, pool_rows=len(prepared.pool), test_rows=len(prepared.test), truncated_share=float(found.truncated_fraction or 0.0)
+        text=text,
+        pool_rows=len(prepared.pool),
+        test_rows=len(prepared.test),
+        truncated_share=float(found.truncated_fraction or 0.0),
+        lengths_tokens=lengths,
     )
 
 
@@ -54,3 +62,15 @@ def verify(run: Run) -> None:
             f"{run.dataset.name} changed while bakeoff decide was at work: run the same command again, which begins anew with the rows as "
             "they are"
         ) from None
+
+
+def times_as_long(lengths_tokens: np.ndarray, reading: LongDoc, own: LongDoc) -> float:
+    """Tokens that a reading takes over those of another one, of documents of these whole lengths, shape (rows,)."""
+    return _read_tokens(lengths_tokens, reading) / max(1.0, _read_tokens(lengths_tokens, own))
+
+
+def _read_tokens(lengths_tokens: np.ndarray, reading: LongDoc) -> float:
+    read = lengths_tokens if reading.max_tokens is None else np.minimum(lengths_tokens, reading.max_tokens)
+    if (window := reading.window_tokens) is not None:  # what two windows share is read twice
+        read = np.where(read > window, read * window / (window - (reading.overlap_tokens or 0)), read)
+    return float(read.sum())

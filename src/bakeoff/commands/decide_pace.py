@@ -21,6 +21,8 @@ FIRST_STEPS = 2
 MOST_STEPS = 80
 LEAST_ROWS = 64
 MOST_ANSWERS = 256
+MOST_TIMES = 4.0
+"""A sample may take so many times what it should."""
 
 
 def paces(
@@ -82,12 +84,20 @@ def pace_of(run: Run, *, machine: Machine, seconds: float) -> Pace:
     pool = len(prepared.pool)
     small = min(pool, LEAST_ROWS)
     first = _learned(run, prepared, rows=small, answers=LEAST_ROWS, device=device)
-    rate = max(first.seconds / small, 1e-6)
-    rows = min(pool, max(small, pool // 8, min(pool // 4, int(seconds / rate))))
+    rows = sample_rows(pool, seconds_per_row=first.seconds / small, seconds=seconds)
     second = _learned(run, prepared, rows=rows, answers=MOST_ANSWERS, device=device) if first.seconds < seconds else first
     rows = rows if second is not first else small
     answers = min(MOST_ANSWERS if second is not first else LEAST_ROWS, len(prepared.test))
     return Pace(seconds_per_fit_row=second.seconds / rows, seconds_per_answer=(second.predict_seconds or 0.0) / answers)
+
+
+def sample_rows(pool: int, *, seconds_per_row: float, seconds: float) -> int:
+    """Rows of the second sample: an eighth to a quarter of the pool, fewer where an eighth takes several times `seconds`.
+
+    Time grows with terms and classes, so that few rows say too little; with 77 classes an eighth alone takes minutes.
+    """
+    within = seconds / max(seconds_per_row, 1e-6)
+    return min(pool, max(LEAST_ROWS, int(min(pool // 4, max(pool // 8, within), MOST_TIMES * within))))
 
 
 def _by_steps(run: Run, model: Neural, prepared: Any, *, device: Literal["cpu", "cuda"], seconds: float) -> Pace:

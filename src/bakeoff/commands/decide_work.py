@@ -70,7 +70,12 @@ class Decision:
         timed = tuple(offer for offer in timed if field_.run(offer) is not None)
         machine = dataclasses.replace(field_.machine(), keep_weights="all")
         slots = len(slots_of(machine, [run], cores=usable_cpus()))
-        estimates = Estimates(sizes=Sizes(pool=audited.pool_rows, test=audited.test_rows))
+        longer = {
+            offer.candidate: decide_audit.times_as_long(audited.lengths_tokens, other.longdoc, own.longdoc)
+            for offer in (readings() if is_long else ())
+            if (other := field_.run(offer)) is not None and (own := field_.run(Offer(model=offer.model))) is not None
+        }
+        estimates = Estimates(sizes=Sizes(pool=audited.pool_rows, test=audited.test_rows), longer=longer)
         found = cls(
             field=field_,
             limits=limits,
@@ -96,7 +101,7 @@ class Decision:
     def _paces(self) -> Mapping[Candidate, Pace]:
         """Of what is not recorded yet: what is known of a candidate's own Runs is better than any timing."""
         budget = self.clock.budget_seconds
-        asked = [Offer(model="tfidf"), Offer(model="frozen"), *(Offer(model=name) for name in TRAINED[:2]), *self._readings]
+        asked = [Offer(model="tfidf"), Offer(model="frozen"), *(Offer(model=name) for name in TRAINED[:2])]
         runs = {offer.candidate: run for offer in asked if (run := self.field.run(offer)) is not None and not self.is_recorded(offer)}
         if not runs:
             return {}

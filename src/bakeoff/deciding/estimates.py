@@ -33,6 +33,15 @@ class Pace:
     seconds_per_answer: float = 0.0
     """Reading one document and answering it."""
 
+    def times(self, factor: float) -> "Pace":
+        """That of documents so many times as long."""
+        step = None if self.seconds_per_step is None else factor * self.seconds_per_step
+        return Pace(
+            seconds_per_step=step,
+            seconds_per_fit_row=factor * self.seconds_per_fit_row,
+            seconds_per_answer=factor * self.seconds_per_answer,
+        )
+
 
 @dataclass(frozen=True, kw_only=True)
 class Sizes:
@@ -61,10 +70,11 @@ class Took:
 
 @dataclass(kw_only=True)
 class Estimates:
-    """Seconds a Run, by offer. `paces` are by candidate."""
+    """Seconds a Run, by offer. `paces` are by candidate, and so is `longer`: how many times as much as its model's own a reading takes."""
 
     sizes: Sizes
     paces: Mapping[Candidate, Pace] = field(default_factory=dict)
+    longer: Mapping[Candidate, float] = field(default_factory=dict)
     fixed_seconds: float = FIXED_SECONDS
     took: list[Took] = field(default_factory=list)
 
@@ -113,7 +123,9 @@ class Estimates:
         """That of the candidate, or of the one whose architecture it has."""
         untimed = Pace(seconds_per_step=1.0, seconds_per_fit_row=UNTIMED_ROW_SECONDS, seconds_per_answer=UNTIMED_ROW_SECONDS)
         same = {"distilled_bilstm": "bilstm", "zero_shot": "frozen"}.get(offer.model, offer.model)
-        found = self.paces.get(offer.candidate) or self.paces.get((same, offer.reading)) or self.paces.get((same, None)) or untimed
+        found = self.paces.get(offer.candidate) or self.paces.get((same, offer.reading))
+        if found is None:
+            found = (self.paces.get((same, None)) or untimed).times(self.longer.get(offer.candidate, 1.0))
         return Pace(seconds_per_answer=found.seconds_per_answer) if offer.model == "zero_shot" else found
 
 
