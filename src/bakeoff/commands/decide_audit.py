@@ -1,14 +1,17 @@
 """What a decision needs to know of the data before anything is baked, and what it tells of it."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from bakeoff.commands.data import in_options, lengths_tokens
+from bakeoff.commands.decide_field import Field
 from bakeoff.data import audit as audits
 from bakeoff.data import dataset as datasets
 from bakeoff.data import text_signs
 from bakeoff.data.dataset import prepare
+from bakeoff.deciding.offers import Candidate, Offer
 from bakeoff.errors import BakeoffError, DataError
 from bakeoff.spec import LongDoc, Run
 
@@ -62,6 +65,15 @@ def verify(run: Run) -> None:
             f"{run.dataset.name} changed while bakeoff decide was at work: run the same command again, which begins anew with the rows as "
             "they are"
         ) from None
+
+
+def longer(field: Field, readings: Sequence[Offer], lengths_tokens: np.ndarray) -> dict[Candidate, float]:
+    """How many times as many tokens as their models' own each of these readings takes, of documents of these whole lengths."""
+    return {
+        offer.candidate: times_as_long(lengths_tokens, other.longdoc, own.longdoc)
+        for offer in readings
+        if (other := field.run(offer)) is not None and (own := field.run(Offer(model=offer.model))) is not None
+    }
 
 
 def times_as_long(lengths_tokens: np.ndarray, reading: LongDoc, own: LongDoc) -> float:

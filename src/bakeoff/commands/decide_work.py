@@ -70,11 +70,7 @@ class Decision:
         timed = tuple(offer for offer in timed if field_.run(offer) is not None)
         machine = dataclasses.replace(field_.machine(), keep_weights="all")
         slots = len(slots_of(machine, [run], cores=usable_cpus()))
-        longer = {
-            offer.candidate: decide_audit.times_as_long(audited.lengths_tokens, other.longdoc, own.longdoc)
-            for offer in (readings() if is_long else ())
-            if (other := field_.run(offer)) is not None and (own := field_.run(Offer(model=offer.model))) is not None
-        }
+        longer = decide_audit.longer(field_, readings() if is_long else (), audited.lengths_tokens)
         estimates = Estimates(sizes=Sizes(pool=audited.pool_rows, test=audited.test_rows), longer=longer)
         found = cls(
             field=field_,
