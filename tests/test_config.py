@@ -561,7 +561,7 @@ def test_a_setting_that_would_change_nothing_is_refused(overrides: list[str], me
         ),
         (["dataset.split=official"], "dataset.split=official needs dataset.test_path=FILE with the official test rows"),
         (["dataset.metric=f1"], "dataset.metric=f1 should be one of auto, accuracy, macro_f1"),
-        (["dataset.format=xlsx"], "dataset.format=xlsx should be one of csv, tsv, jsonl, folder, orange, movie, hub, needle"),
+        (["dataset.format=xlsx"], "dataset.format=xlsx should be one of csv, tsv, jsonl, parquet, folder, orange, movie, hub, needle"),
     ],
 )
 def test_a_mistake_about_ones_own_table(table: list[str], overrides: list[str], message: str) -> None:
