@@ -118,7 +118,7 @@ def read_confidence(store: Store, standing: Standing) -> Floats | None:
         return None
     found = []
     for record in standing.records:
-        table = parquet.ParquetFile(store.folder(record.run_id) / PREDICTIONS).read(columns=["row_id", "probabilities"])
+        table = parquet.ParquetFile(store.folder(record.run_id) / PREDICTIONS).read(columns=["row_id", "probabilities"], use_threads=False)
         rows = np.array(table["row_id"].to_pylist(), dtype=str)
         values = table["probabilities"].combine_chunks().flatten().to_numpy().reshape(len(rows), -1).astype(np.float64)
         values = values / values.sum(axis=1, keepdims=True)
