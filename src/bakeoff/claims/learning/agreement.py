@@ -148,7 +148,7 @@ def _heatmap(watched: Watched, adjective: str, layer: int, head: int) -> Heatmap
 
 CLAIM = Claim(
     name="agreement",
-    statement="*it* attends to *animal* when tired, and to *street* when wide.",
+    statement="“it” attends to “animal” when tired, and to “street” when wide.",
     kind="learning",
     rule=(
         "Holds when, in the one head chosen on half of the sentence pairs, a change of meaning moves the attention of it to the noun that "
