@@ -203,7 +203,10 @@ def test_another_question_is_refused(changes: dict[str, Any], message: str) -> N
 
 def test_cuts_of_a_time_split_may_differ() -> None:
     old = factories.make_dataset(split="newest", time="day", newest_share=0.2, held_out_rows=None)
-    refuse_other_question(old, dataclasses.replace(old, newest_share=None, newest_from=("2024-03-01T00:00:00",), fingerprint="b" * 64))
+    pinned = dataclasses.replace(old, newest_share=None, newest_from=("2024-03-01T00:00:00",), fingerprint="b" * 64)
+    assert refuse_other_question(old, pinned) is None  # type: ignore[func-returns-value]
+    with pytest.raises(DataError, match="dataset.time"):
+        refuse_other_question(old, dataclasses.replace(pinned, time="hour"))
 
 
 def test_reports_that_say_nothing(tmp_path: Path) -> None:
