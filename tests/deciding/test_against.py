@@ -205,7 +205,7 @@ def test_cuts_of_a_time_split_may_differ() -> None:
     old = factories.make_dataset(split="newest", time="day", newest_share=0.2, held_out_rows=None)
     pinned = dataclasses.replace(old, newest_share=None, newest_from=("2024-03-01T00:00:00",), fingerprint="b" * 64)
     assert refuse_other_question(old, pinned) is None  # type: ignore[func-returns-value]
-    with pytest.raises(DataError, match="dataset.time"):
+    with pytest.raises(DataError, match=r"dataset\.time"):
         refuse_other_question(old, dataclasses.replace(pinned, time="hour"))
 
 
