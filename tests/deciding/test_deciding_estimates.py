@@ -45,7 +45,20 @@ def test_finished_runs_of_the_same_model_correct_what_steps_say() -> None:
     found.note(Took(offer=Offer(model="tfidf", seed=1), estimated_seconds=7.0, said_seconds=7.0, seconds=9.0))
     found.note(Took(offer=Offer(model="tfidf", seed=2), estimated_seconds=7.0, said_seconds=7.0, seconds=11.0))
     assert found.seconds(Offer(model="tfidf", seed=3), run) == 10.0
-    assert found.seconds(Offer(model="frozen"), factories.make_run(model="tfidf", labels="all")) == 3.0 + 50.0 + 8.0
+    assert found.seconds(Offer(model="frozen"), factories.make_run(model="frozen", labels="all")) == 3.0 + 50.0 + 8.0
+
+
+def test_features_are_computed_by_the_first_draw_of_the_whole_pool() -> None:
+    found, frozen = estimates(), Offer(model="frozen")
+    run = factories.make_run(model="frozen", labels="all")
+    found.note(Took(offer=frozen, estimated_seconds=61.0, said_seconds=found.by_steps(run, frozen), seconds=122.0))
+    later = Offer(model="frozen", seed=1)
+    assert found.seconds(later, run) == pytest.approx(2 * (3.0 + 1000 * 0.01))  # the regression alone, twice as slow as said
+    found.note(Took(offer=later, estimated_seconds=26.0, said_seconds=found.by_steps(run, later), seconds=30.0))
+    assert found.seconds(Offer(model="frozen", seed=2), run) == 30.0
+    half, fewer = Offer(model="frozen", labels=500), factories.make_run(model="frozen", labels=500)
+    # its own labelled rows are read, the test rows were
+    assert found.by_steps(fewer, half) == pytest.approx(3.0 + 500 * 0.05)
 
 
 def test_runs_of_an_earlier_call_count_though_nobody_estimated_them() -> None:

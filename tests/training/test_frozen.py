@@ -1,6 +1,7 @@
 """Features of an encoder that is left as it is: computed once, kept by their content, and a head fitted on them."""
 
 import dataclasses
+import itertools
 from pathlib import Path
 from typing import Any
 
@@ -259,3 +260,23 @@ def test_an_untrained_one_is_served_and_exported(folder: Path) -> None:
     eager, onnx = (pipeline.probabilities(texts) for pipeline in pipelines)
     assert np.abs(eager - onnx).max() < 1e-5
     assert pipelines[1].agreement is not None
+
+
+def test_every_draw_of_a_whole_pool_is_read_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = run_of(folder)
+    whole = [dataclasses.replace(run, budget=dataclasses.replace(run.budget, labels="all", draw=draw)) for draw in range(3)]
+    learned(whole[0])
+    monkeypatch.setattr(FrozenClassifier, "features", lambda *_: pytest.fail("the encoder ran again"))
+    for other in whole[1:]:
+        learned(other)
+
+
+def test_features_come_back_in_the_order_of_their_documents(folder: Path) -> None:
+    texts = ("good day", "bad day", "grand", "bad bad day", "good day")
+    model, head = model_of(folder), spec.LongDoc(strategy="head", max_tokens=32)
+    classifier = FrozenClassifier(model, n_classes=2, folder=folder)
+    for order in itertools.permutations(range(5), 5):
+        documents = read(folder, tuple(texts[i] for i in order))
+        found = features.features_of(classifier, documents, model, longdoc=head, device="cpu").features
+        expected = features.compute(classifier, documents, precision="float32", device="cpu")
+        np.testing.assert_allclose(found, expected, atol=1e-6)

@@ -111,12 +111,12 @@ class Decision:
             if offer.asks == "quality":
                 self._note(offer, estimated_seconds=None)
 
-    def _note(self, offer: Offer, *, estimated_seconds: float | None) -> None:
-        """A Run has its record."""
+    def _note(self, offer: Offer, *, estimated_seconds: float | None, seconds: float | None = None) -> None:
+        """A Run has its record; `seconds` is what it took by the clock, where this call baked it."""
         run = self.field.run(offer)
         record = None if run is None else self.store.load(run.run_id)
         if run is not None and record is not None:
-            said, seconds = self.estimates.by_steps(run, offer), took_seconds(record)
+            said, seconds = self.estimates.by_steps(run, offer), seconds or took_seconds(record)
             self.estimates.note(Took(offer=offer, estimated_seconds=estimated_seconds, said_seconds=said, seconds=seconds))
             if offer.model == "majority":
                 self.estimates.fixed_seconds = seconds
@@ -296,4 +296,4 @@ class Decision:
                 else:
                     self.failed[offer] = message
             elif run_id in outcome.baked and offer.asks == "quality":
-                self._note(offer, estimated_seconds=expected[run_id])
+                self._note(offer, estimated_seconds=expected[run_id], seconds=outcome.seconds.get(run_id))

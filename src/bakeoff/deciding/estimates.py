@@ -8,7 +8,7 @@ from statistics import median
 
 from bakeoff.deciding.offers import Candidate, Offer
 from bakeoff.record import Record
-from bakeoff.spec import Majority, Neural, Run, ZeroShot
+from bakeoff.spec import Frozen, Majority, Neural, Run, ZeroShot
 
 FIXED_SECONDS = 3.0
 """Starting a process, reading data, tokenising, scoring and writing, until the first Run says what that takes here."""
@@ -85,10 +85,12 @@ class Estimates:
     def seconds(self, offer: Offer, run: Run) -> float:
         """What it will take alone; what it is built from is another Run.
 
-        The median of the same candidate on as many labels, with other seeds, where one has ended. Else what the timed steps say,
-        times what Runs of this candidate took of what these said.
+        The median of the same candidate on as many labels, with other seeds, where one has ended; features of the whole pool are
+        computed by the first of them alone. Else what the timed steps say, times what Runs of this candidate took of what these said.
         """
         alike = [one.seconds for one in self.took if (one.offer.candidate, one.offer.labels) == (offer.candidate, offer.labels)]
+        if isinstance(run.model, Frozen) and offer.labels == "all":
+            alike = alike[1:]
         if alike:
             return median(alike)
         known = [one.seconds / one.said_seconds for one in self.took if one.offer.candidate == offer.candidate]
@@ -104,6 +106,8 @@ class Estimates:
         labels = self.sizes.pool if run.budget.labels == "all" else run.budget.labels
         if isinstance(model, Majority):
             return 0.0
+        if isinstance(model, Frozen):
+            return self._frozen_seconds(offer, labels)
         if isinstance(model, ZeroShot) or not isinstance(model, Neural):
             return labels * pace.seconds_per_fit_row + self.sizes.test * pace.seconds_per_answer
         validation = round(VALIDATION_SHARE * labels) if labels >= VALIDATION_FROM_LABELS else 0
@@ -118,6 +122,14 @@ class Estimates:
         teaching = transfer * self._pace(Offer(model=run.teacher.model.name)).seconds_per_answer if run.teacher is not None else 0.0
         answers = self.sizes.test + validation * (epochs + 1)
         return steps_per_epoch * epochs * (pace.seconds_per_step or 0.0) + answers * pace.seconds_per_answer + teaching
+
+    def _frozen_seconds(self, offer: Offer, labels: int) -> float:
+        """Features that a Run before it has computed are there: those of the test rows, and those of the whole pool."""
+        pace, before = self._pace(offer), [one.offer.labels for one in self.took if one.offer.candidate == offer.candidate]
+        reading = 0 if offer.labels == "all" and "all" in before else labels
+        answering = 0 if before else self.sizes.test
+        regression = labels * max(0.0, pace.seconds_per_fit_row - pace.seconds_per_answer)
+        return (reading + answering) * pace.seconds_per_answer + regression
 
     def _pace(self, offer: Offer) -> Pace:
         """That of the candidate, or of the one whose architecture it has."""

@@ -1,6 +1,6 @@
 """What a runner tells while it bakes, and how it all ended."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from bakeoff.record import Record, Status
@@ -75,6 +75,8 @@ class Outcome:
     failed: dict[str, str]
     """Id → type and message."""
     interrupted: bool
+    seconds: Mapping[str, float] = field(default_factory=dict, compare=False)
+    """Id → what a Run recorded by this call took by the clock, from starting its process on."""
 
     def and_then(self, later: "Outcome") -> "Outcome":
         """This one and what came after it."""
@@ -83,6 +85,7 @@ class Outcome:
             present=self.present + later.present,
             failed=self.failed | later.failed,
             interrupted=self.interrupted or later.interrupted,
+            seconds={**self.seconds, **later.seconds},
         )
 
 
@@ -91,7 +94,8 @@ class Tally:
     """Passes events on, each notice and each wait once, and keeps count for the Outcome."""
 
     on_event: Callable[[Event], None]
-    _baked: list[str] = field(default_factory=list)
+    _baked: dict[str, float] = field(default_factory=dict)
+    """Id → seconds."""
     _present: list[str] = field(default_factory=list)
     _failed: dict[str, str] = field(default_factory=dict)
     _told: set[str] = field(default_factory=set)
@@ -100,7 +104,7 @@ class Tally:
         """Take note of an event and pass it on."""
         match event:
             case Finished():
-                self._baked.append(event.run.run_id)
+                self._baked[event.run.run_id] = event.seconds
             case Present():
                 self._present.append(event.run.run_id)
             case Failed():
@@ -122,7 +126,13 @@ class Tally:
 
     def outcome(self, *, interrupted: bool) -> Outcome:
         """The count so far."""
-        return Outcome(baked=tuple(self._baked), present=tuple(self._present), failed=dict(self._failed), interrupted=interrupted)
+        return Outcome(
+            baked=tuple(self._baked),
+            present=tuple(self._present),
+            failed=dict(self._failed),
+            interrupted=interrupted,
+            seconds=dict(self._baked),
+        )
 
 
 def finished(record: Record, *, seconds: float) -> Finished:

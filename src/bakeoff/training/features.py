@@ -38,7 +38,7 @@ class Computed:
 
 BATCH_SIZE = 64
 # Raise it when the same documents would have other features.
-_FEATURES_VERSION = 2
+_FEATURES_VERSION = 3
 
 
 def features_of(
@@ -46,16 +46,24 @@ def features_of(
 ) -> Computed:
     """Features (documents, width), from the cache where the same documents were read with the same encoder and settings.
 
-    The thread count counts as a setting: it changes last bits, and a Run should answer alike alone and in a sweep.
+    The thread count counts as a setting: it changes last bits, and a Run should answer alike alone and in a sweep. The order of
+    the documents does not: they are read in one of their own, so that every draw of a whole pool is computed once.
     """
-    file = cache_root() / "features" / f"{_key(documents, model, longdoc, device)}.npz"
-    if (cached := _load(file, len(documents))) is not None:
-        return cached
-    started = time.perf_counter()
-    values = compute(classifier, documents, precision=model.precision, device=device)
-    found = Computed(features=values, seconds=time.perf_counter() - started)
-    _save(file, found)
-    return found
+    order = _order(documents)
+    ordered = Documents([documents.ids[i] for i in order], documents.labels[order], documents.pad_id)
+    file = cache_root() / "features" / f"{_key(ordered, model, longdoc, device)}.npz"
+    if (found := _load(file, len(documents))) is None:
+        started = time.perf_counter()
+        values = compute(classifier, ordered, precision=model.precision, device=device)
+        found = Computed(features=values, seconds=time.perf_counter() - started)
+        _save(file, found)
+    return Computed(features=found.features[np.argsort(order)], seconds=found.seconds)
+
+
+def _order(documents: Documents) -> npt.NDArray[np.int64]:
+    """Positions of the documents in an order that is theirs alone: by their tokens."""
+    tokens = [np.ascontiguousarray(ids, dtype=np.int32).tobytes() for ids in documents.ids]
+    return np.array(sorted(range(len(tokens)), key=tokens.__getitem__), dtype=np.int64)
 
 
 def compute(classifier: FrozenClassifier, documents: Documents, *, precision: spec.Precision, device: Literal["cpu", "cuda"]) -> Features:
