@@ -96,7 +96,7 @@ def build_again(values: Mapping[str, Any]) -> Run:
 
 def _with_shared(values: Mapping[str, Any]) -> dict[str, Any]:
     """The values of a Run, with its nouns and the Runs that it needs built."""
-    nouns = {part: _seen(cls, values[part], part) for part, cls in _SHARED.items() if isinstance(values.get(part), Mapping)}
+    nouns = {part: seen(cls, values[part], part) for part, cls in _SHARED.items() if isinstance(values.get(part), Mapping)}
     needs = {part: build(Run, _with_shared(values[part])) for part in ("teacher", "start") if isinstance(values.get(part), Mapping)}
     return {**values, **nouns, **needs}
 
@@ -105,7 +105,8 @@ _SHARED: dict[str, Any] = {"dataset": Dataset, "model": Model, "longdoc": LongDo
 _BUILT: dict[tuple[str, str], Any] = {}
 
 
-def _seen(hint: Any, values: Mapping[str, Any], where: str) -> Any:
+def seen(hint: Any, values: Mapping[str, Any], where: str) -> Any:
+    """A noun of these values: the one that was built of the same ones before, where there is one."""
     key = (where, repr(values))
     if key not in _BUILT:
         _BUILT[key] = _reader(hint)(values, where)

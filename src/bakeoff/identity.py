@@ -37,11 +37,21 @@ def display(later: Any = dataclasses.MISSING) -> Any:
 def identity(noun: Any, part: Literal["architecture"] | None = None) -> Any:
     """What is hashed of a noun, as plain JSON values, computed alike from a plan and from a record.
 
-    With `part`, the fields of that part of a model alone, which is what an untrained model is. Raises TypeError for a
-    field that is not classified.
+    With `part`, the fields of that part of a model alone, which is what an untrained model is. The answer is kept with the
+    noun, which thousands of Runs share: change a copy of it. Raises TypeError for a field that is not classified.
     """
     if not dataclasses.is_dataclass(noun) or isinstance(noun, type):
         return _plain(noun)
+    known = noun.__dict__.setdefault(_KEPT, {})
+    if part not in known:
+        known[part] = _identity(noun, part)
+    return known[part]
+
+
+_KEPT = "_identity_of_part"
+
+
+def _identity(noun: Any, part: Literal["architecture"] | None) -> dict[str, Any]:
     constants, roles = _roles(type(noun))
     values: dict[str, Any] = dict(constants)
     for name, role, at, belongs in roles:

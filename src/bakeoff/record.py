@@ -198,6 +198,10 @@ class Record:
         return json.dumps(plain, indent=2, allow_nan=False) + "\n"
 
 
+_SHARED = {"machine": MachineFacts, "provenance": Provenance}
+"""What thousands of records of one store have in common."""
+
+
 class NewerSchema(BakeoffError):
     """A record of a schema version that this code does not know yet."""
 
@@ -211,7 +215,8 @@ def from_json(text: str) -> Record:
     if not isinstance(plain, dict) or plain.get("schema_version") != SCHEMA_VERSION:
         raise BakeoffError(f"not a record of schema version {SCHEMA_VERSION}")
     run = convert.build_again(plain["run"]) if isinstance(plain.get("run"), dict) else plain.get("run")
-    record = convert.build(Record, {**plain, "run": run})
+    shared = {name: convert.seen(cls, plain[name], name) for name, cls in _SHARED.items() if isinstance(plain.get(name), dict)}
+    record = convert.build(Record, {**plain, **shared, "run": run})
     if record.run.run_id != record.run_id:
         raise BakeoffError(f"record {record.run_id} holds a Run whose id is {record.run.run_id}; bake it again")
     return record

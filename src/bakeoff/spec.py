@@ -155,10 +155,10 @@ class Run:
             plain["model"] = identity(self.model, part="architecture")
             for name in ("budget", "seed", *self.needs):
                 del plain[name]
-            plain["longdoc"].pop("trained_windows", None)
+            plain["longdoc"] = {name: value for name, value in plain["longdoc"].items() if name != "trained_windows"}
         if isinstance(probe, Pretrain):
-            for name in ("training", "pooling", "layer_decay", "head_first_epochs"):  # those of a classification head, and of its Runs
-                plain["model"].pop(name, None)
+            heads = ("training", "pooling", "layer_decay", "head_first_epochs")  # of a classification head, and of its Runs
+            plain["model"] = {name: value for name, value in plain["model"].items() if name not in heads}
         return plain
 
     @property
