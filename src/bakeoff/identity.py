@@ -42,17 +42,18 @@ def identity(noun: Any, part: Literal["architecture"] | None = None) -> Any:
     """
     if not dataclasses.is_dataclass(noun) or isinstance(noun, type):
         return _plain(noun)
-    known = noun.__dict__.setdefault(_KEPT, {})
-    if part not in known:
-        known[part] = _identity(noun, part)
-    return known[part]
+    kept: dict[str | None, Any] = noun.__dict__.setdefault(_KEPT, {})
+    if part not in kept:
+        kept[part] = _identity(noun, part)
+    return kept[part]
 
 
 _KEPT = "_identity_of_part"
 
 
 def _identity(noun: Any, part: Literal["architecture"] | None) -> dict[str, Any]:
-    constants, roles = _roles(type(noun))
+    roles_of: Any = _roles  # mypy holds a type for no key of a cache
+    constants, roles = roles_of(type(noun))
     values: dict[str, Any] = dict(constants)
     for name, role, at, belongs in roles:
         if part is not None and belongs not in (part, None):
