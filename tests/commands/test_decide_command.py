@@ -184,7 +184,7 @@ def test_a_dry_run_prints_the_plan_and_bakes_nothing(bakery: Bakery, capsys: pyt
     plan = json.loads(capsys.readouterr().out)
     assert plan["budget_seconds"] == 900
     first = plan["runs"][0]
-    assert (first["round"], first["run"], first["estimate_seconds"]) == ("floors", "majority, all labels, seed 0", 3.0)
+    assert (first["round"], first["run"], first["estimate_seconds"]) == ("floors", "majority, all labels, seed 0", 0.8)
 
 
 def test_a_file_that_changes_meanwhile_is_one_sentence(bakery: Bakery, tmp_path: Path) -> None:

@@ -48,6 +48,14 @@ def test_finished_runs_of_the_same_model_correct_what_steps_say() -> None:
     assert found.seconds(Offer(model="frozen"), factories.make_run(model="frozen", labels="all")) == 3.0 + 50.0 + 8.0
 
 
+def test_a_short_run_that_took_far_longer_than_said_does_not_multiply_long_ones() -> None:
+    found = estimates()
+    found.note(Took(offer=Offer(model="tfidf", labels=500), estimated_seconds=100.0, said_seconds=100.0, seconds=100.0))
+    found.note(Took(offer=Offer(model="tfidf", labels=250), estimated_seconds=0.5, said_seconds=0.5, seconds=50.0))
+    half = found.seconds(Offer(model="tfidf"), factories.make_run(model="tfidf", labels="all"))
+    assert half == pytest.approx((150 / 100.5) * 7.0)
+
+
 def test_features_are_computed_by_the_first_draw_of_the_whole_pool() -> None:
     found, frozen = estimates(), Offer(model="frozen")
     run = factories.make_run(model="frozen", labels="all")

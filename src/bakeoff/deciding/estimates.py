@@ -10,11 +10,11 @@ from bakeoff.deciding.offers import Candidate, Offer
 from bakeoff.record import Record
 from bakeoff.spec import Frozen, Majority, Neural, Run, ZeroShot
 
-FIXED_SECONDS = 3.0
+FIXED_SECONDS = 0.75
 """Starting a process, reading data, tokenising, scoring and writing, until the first Run says what that takes here."""
 AROUND_SECONDS = 1.0
 """Of a Run, before its record begins and after it ends: starting a process, and W&B."""
-UNTIMED_ROW_SECONDS = 0.02
+UNTIMED_ROW_SECONDS = 0.01
 """A row of a model that could not be timed."""
 VALIDATION_FROM_LABELS = 300
 VALIDATION_SHARE = 0.2
@@ -93,8 +93,10 @@ class Estimates:
             alike = alike[1:]
         if alike:
             return median(alike)
-        known = [one.seconds / one.said_seconds for one in self.took if one.offer.candidate == offer.candidate]
-        return self.by_steps(run, offer) * (median(known) if known else 1.0)
+        known = [one for one in self.took if one.offer.candidate == offer.candidate]
+        # Over sums: a Run of a second, of which half was said, says little about one of minutes.
+        factor = sum(one.seconds for one in known) / sum(one.said_seconds for one in known) if known else 1.0
+        return self.by_steps(run, offer) * factor
 
     def by_steps(self, run: Run, offer: Offer) -> float:
         """What the timed steps say."""
@@ -133,7 +135,7 @@ class Estimates:
 
     def _pace(self, offer: Offer) -> Pace:
         """That of the candidate, or of the one whose architecture it has."""
-        untimed = Pace(seconds_per_step=1.0, seconds_per_fit_row=UNTIMED_ROW_SECONDS, seconds_per_answer=UNTIMED_ROW_SECONDS)
+        untimed = Pace(seconds_per_step=1.0, seconds_per_fit_row=1.5 * UNTIMED_ROW_SECONDS, seconds_per_answer=UNTIMED_ROW_SECONDS)
         same = {"distilled_bilstm": "bilstm", "zero_shot": "frozen"}.get(offer.model, offer.model)
         found = self.paces.get(offer.candidate) or self.paces.get((same, offer.reading))
         if found is None:
