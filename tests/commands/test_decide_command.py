@@ -16,7 +16,17 @@ import pytest
 
 import factories
 from bakeoff import cli, config
-from bakeoff.commands import decide, decide_audit, decide_field, decide_latency, decide_pace, decide_page, decide_words, decide_work
+from bakeoff.commands import (
+    decide,
+    decide_against,
+    decide_audit,
+    decide_field,
+    decide_latency,
+    decide_pace,
+    decide_page,
+    decide_words,
+    decide_work,
+)
 from bakeoff.deciding.clock import Clock
 from bakeoff.deciding.estimates import Pace
 from bakeoff.deciding.offers import Offer, floors, trained
@@ -201,6 +211,34 @@ def test_a_wrong_column_is_told_in_the_options_of_the_command(bakery: Bakery) ->
     field = decide_field.field_of("tickets.csv", {"text": "bod", "label": "topic"}, test=None, time=None, name=None)
     with pytest.raises(DataError, match="--text bod"):
         decide.decide(field, Limits(), hours=1.0, threads=1)
+
+
+def test_the_page_of_last_month_stays(bakery: Bakery, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: Any) -> None:
+    monkeypatch.setattr(decide_against, "grown", lambda old, dataset: {})  # made-up answers are to rows of their own
+    assert call(seconds=1800) == 0
+    old = Path("reports/tickets")
+    (old / "README.md").write_text("last month")
+    kept = {path: path.read_bytes() for path in old.rglob("*") if path.is_file()}
+    with open(tmp_path / "tickets.csv", "a") as file:
+        file.write("one more of them,good\n")
+    monkeypatch.setattr(decide_page.pages, "write_report", lambda sweeps, store, folder, **_: written(folder))
+    capsys.readouterr()
+    for _ in range(2):  # the same command again finds last month's decision again
+        assert call(seconds=1800, against=old, format="json") == 0
+        said = json.loads(capsys.readouterr().out)
+        assert said["verdict"] == "keep"
+        new = Path(said["report"]).parent
+        assert new.name.startswith("tickets-")
+        assert new.parent == old.parent
+        assert {path: path.read_bytes() for path in old.rglob("*") if path.is_file()} == kept
+        assert "## Keep" in (new / "README.md").read_text()
+        assert (new / "decision.json").read_text() != (old / "decision.json").read_text()
+    assert bakery.baked.count("pretrained all 0") == 2
+
+
+def written(folder: Path) -> Path:
+    (folder / "README.md").write_text("this month")
+    return folder / "README.md"
 
 
 def test_the_sweep_files_beside_the_page_are_what_was_baked(bakery: Bakery) -> None:
