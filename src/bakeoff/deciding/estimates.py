@@ -10,7 +10,7 @@ from bakeoff.deciding.offers import Candidate, Offer
 from bakeoff.record import Record
 from bakeoff.spec import Frozen, Majority, Neural, Run, ZeroShot
 
-FIXED_SECONDS = 1.0
+FIXED_SECONDS = 0.75
 """Starting a process, reading data, tokenising, scoring and writing, until the first Run says what that takes here."""
 AROUND_SECONDS = 1.0
 """Of a Run, before its record begins and after it ends: starting a process, and W&B."""
