@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import bakery
+from bakeoff.cache import cache_root
 from bakeoff.commands import confirm as confirming
 from bakeoff.commands import predict as command
 from bakeoff.errors import DataError
@@ -98,7 +99,7 @@ def test_fresh_labels_confirm_a_model_and_old_ones_do_not(made: bakery.Baked, tm
     new, old = bakery.rows(80, seed=9), bakery.rows(200)[:3]
     first = confirm([*new, *old])
     assert first.splitlines()[0].endswith("on 80 rows that nothing of the model has seen")
-    assert first.splitlines()[1] == "3 rows were left out: their texts are in the Run's data, or stand twice in the file"
+    assert first.splitlines()[1] == "3 rows were left out: their texts are in the Run's data, or nearly, or stand twice in the file"
     again = confirm([*new[:2], *bakery.rows(10, seed=11)])
     assert "2 of these rows confirmed this model before" in again.splitlines()[-1]
     assert "(confirmation 2; " in again.splitlines()[-1]
@@ -106,6 +107,24 @@ def test_fresh_labels_confirm_a_model_and_old_ones_do_not(made: bakery.Baked, tm
     assert json.loads((tmp_path / "model" / "confirmations.json").read_text())["count"] == 2
     with pytest.raises(DataError, match="pass --label COLUMN"):
         confirming.confirm(tmp_path / "model", tmp_path / "fresh.csv", NOTHING, HOW)
+
+
+def test_rows_appended_to_the_data_since_confirm_a_model(made: bakery.Baked, tmp_path: Path) -> None:
+    fresh = bakery.rows(40, seed=9)
+    grown = bakery.write_csv(tmp_path / "tickets.csv", [*bakery.rows(200), *fresh])
+    said = confirming.confirm(tmp_path / "model", grown, asked(label="label"), HOW)
+    assert said.splitlines()[0].endswith("on 40 rows that nothing of the model has seen")
+    assert said.splitlines()[1].startswith("200 rows were left out")
+    (tmp_path / "model" / "confirmations.json").unlink()
+    for file in (cache_root() / "prepared").glob("*"):
+        file.unlink()
+    with pytest.raises(DataError) as mistake:
+        confirming.confirm(tmp_path / "model", grown, asked(label="label"), HOW)
+    assert str(mistake.value) == (
+        f"the data of {made.record.run_id} (tickets) has changed and is no longer in the cache as it was, so nothing says which labels "
+        "are new: put its file back as it was when the model was chosen"
+    )
+    assert not (tmp_path / "model" / "confirmations.json").exists()
 
 
 def test_texts_without_labels_that_the_run_read_confirm_nothing(tmp_path: Path) -> None:

@@ -100,6 +100,11 @@ def test_the_ending_decides(tmp_path: Path) -> None:
             {},
             "f.parquet has no rows: give a file with at least one labelled text of each class",
         ),
+        (
+            {**COLUMNS, "written": pa.array([1, 2, 300_000_000_000], pa.timestamp("s"))},
+            {"split": "newest", "time": "written", "newest_share": 0.2},
+            "f.parquet holds a moment beyond the year 9999 behind row 0: correct it or leave its row out",
+        ),
     ],
 )
 def test_one_sentence_for_a_bad_table(

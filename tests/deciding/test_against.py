@@ -12,9 +12,10 @@ import factories
 from bakeoff import spec
 from bakeoff.commands import decide_against
 from bakeoff.deciding.against import Comparison, Setting, compare, judge, plan, refuse_other_question
-from bakeoff.deciding.drift import Pair
+from bakeoff.deciding.drift import Pair, unpaired
 from bakeoff.deciding.old_report import Decision, read_old, write_decision
 from bakeoff.errors import DataError
+from bakeoff.report import stats
 from bakeoff.report.stats import Answers
 from bakeoff.store import Store
 
@@ -40,7 +41,7 @@ OLD, ALL = range(1000), range(2000)
 def judged(old: float, winner: list[float], rival: list[float] | None = None, **changes: Any) -> Comparison:
     """Share right of the shipped winner on old rows; of the others on old and new rows apart."""
     rivals = {} if rival is None else {"tfidf": answers(rival, rows=ALL)}
-    setting = dataclasses.replace(SETTING, **{key: changes.pop(key) for key in ("unknown", "margin_points") if key in changes})
+    setting = dataclasses.replace(SETTING, **{key: changes.pop(key) for key in ("unknown", "margin_points", "by_time") if key in changes})
     return judge(answers([old], rows=OLD), answers(winner, rows=ALL), rivals, setting=setting, **changes)
 
 
@@ -92,6 +93,48 @@ def test_reconsider_where_new_rows_are_answered_worse() -> None:
         found.reason == "bilstm, retrained, scores 10.0 points (6.9 to 13.1) lower on new test rows than on old ones: the data has changed."
     )
     assert judged(0.9, [0.9, 0.88]).verdict == "keep"  # 2 points, but the interval holds zero
+
+
+def test_newest_rows_are_held_against_the_newest_rows_of_last_month() -> None:
+    """Retrained, it knows what came after the old rows, so that these get easier: nothing has changed."""
+    found = judged(0.8, [0.95, 0.8])
+    assert found.verdict == "reconsider"
+    found = judged(0.8, [0.95, 0.8], by_time=True, shipped=answers([0.8, 0.8], rows=ALL))
+    assert found.verdict == "keep"
+    assert found.changes.score is not None
+    assert found.changes.score.mean == pytest.approx(0.0)
+    assert found.gain is not None
+    assert (found.gain.mean, found.gain.rows) == (0.0, 1000)  # of the new rows alone
+    assert "The winner's accuracy on new rows minus on old rows as it was last month: +0.0 " in decide_against.render(found)
+    found = judged(0.9, [0.95, 0.8], by_time=True)
+    assert found.reason == (
+        "bilstm, retrained, scores 10.0 points (6.9 to 13.1) lower on new test rows than it scored on the newest rows of last month: "
+        "the data has changed."
+    )
+
+
+def test_macro_f1_of_old_and_new_rows_is_over_classes_that_both_have() -> None:
+    """The new rows have none of class c, which nobody gets right: without it both score as before."""
+    labels = np.array([0, 1] * 100 + [2] * 50)
+    right = Answers(
+        row_ids=np.arange(250), labels=labels, predicted=np.stack([np.where(labels == 2, 0, labels)] * 2), seeds=((0, 0), (1, 0))
+    )
+    without = right.where(labels != 2)
+    assert stats.estimate(without, "macro_f1").mean == 1.0
+    assert stats.estimate(right, "macro_f1").mean == pytest.approx((0.8 + 1.0 + 0.0) / 3)
+    found = unpaired(right, without, "macro_f1")
+    assert found is not None
+    assert (found.mean, found.rows) == (0.0, 200)
+    assert unpaired(right.where(labels == 2), without, "macro_f1") is None
+
+
+def test_scores_of_different_draws_are_compared_on_those_that_are_shared() -> None:
+    three = answers([0.9], rows=OLD)
+    three = dataclasses.replace(three, predicted=np.concatenate([three.predicted, 1 - three.labels[None]]), seeds=(*three.seeds, (2, 0)))
+    found = unpaired(three, answers([0.8], rows=ALL), "accuracy")
+    assert found is not None
+    assert (found.mean, found.seeds) == (pytest.approx(0.1), 2)  # the third draw gets nothing right
+    assert unpaired(answers([0.9], rows=OLD), answers([0.8], rows=ALL, seed=7), "accuracy") is None
 
 
 def test_a_file_without_new_test_rows() -> None:

@@ -27,6 +27,14 @@ def test_rows_of_the_data_are_left_out_whatever_their_case_and_digits() -> None:
     assert found.left_out == 4
 
 
+def test_near_copies_of_the_data_are_left_out() -> None:
+    data: list[Document] = ["one two three four five six seven eight nine", ("a pair", "of two texts")]
+    documents: list[Document] = ["one two three four five six seven eight ten", "one two three four five six nine ten new", "else"]
+    found = confirm.fresh([Chunk(documents=documents, labels=["pos", "pos", "neg"])], data, served.CLASSES, {})  # 8 of 10 words, 7 of 11
+    assert (found.documents, found.labels.tolist(), found.left_out) == (documents[1:], [1, 0], 1)
+    assert found.row_ids == [confirm.row_id(document) for document in documents[1:]]
+
+
 def test_a_file_of_known_rows_confirms_nothing() -> None:
     data = used()
     with pytest.raises(DataError, match="all 60 rows of the file were there when the model was chosen"):

@@ -118,3 +118,4 @@ def test_the_command_writes_rows_of_the_user_s_own_file(
 def test_no_cell_is_a_formula(text: str) -> None:
     assert command._escaped(text) == f"'{text}"
     assert command._escaped("soup = 1") == "soup = 1"
+    assert [command._escaped(label) for label in ("-1", "+1", "-0.5")] == ["-1", "+1", "-0.5"]  # labels, which no spreadsheet runs

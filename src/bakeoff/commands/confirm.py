@@ -7,7 +7,7 @@ import numpy as np
 from bakeoff.commands.predict import Asked, How, opened
 from bakeoff.commands.saved_runs import saved_run
 from bakeoff.data import unlabelled
-from bakeoff.data.dataset import prepare
+from bakeoff.data.dataset import Prepared, prepare, remembered
 from bakeoff.data.tokens import Document
 from bakeoff.errors import DataError
 from bakeoff.provenance import usable_cpus
@@ -23,7 +23,7 @@ def confirm(folder: Path, file: Path, asked: Asked, how: How) -> str:
     """Score an exported model on fresh labels, note it in the folder, and say how it did. Raises DataError as `confirming.fresh`.
 
     The same rows again are not noted again: their score says nothing new.
-    Which rows are fresh is what the Run's data says, so it needs the store in which the Run was baked.
+    Which rows are fresh is what the Run's data says as it was then, so it needs the store in which the Run was baked.
     """
     settings = settings_of(folder)
     if asked.label is None:
@@ -53,7 +53,7 @@ def confirm(folder: Path, file: Path, asked: Asked, how: How) -> str:
         "model has seen"
     ]
     if fresh.left_out:
-        lines.append(f"{fresh.left_out:,} rows were left out: their texts are in the Run's data, or stand twice in the file")
+        lines.append(f"{fresh.left_out:,} rows were left out: their texts are in the Run's data, or nearly, or stand twice in the file")
     if same is not None:
         lines.append(f"these very rows confirmed this model before ({same['at']}), so they are not counted again")
     elif again:
@@ -66,5 +66,18 @@ def confirm(folder: Path, file: Path, asked: Asked, how: How) -> str:
 
 def _used(run: Run) -> list[Document]:
     """Every text that the Run may have read, those without labels too."""
-    prepared, extra = prepare(run.dataset), unlabelled.lines(run.budget, run.dataset) if run.budget.unlabelled == "file" else []
+    prepared, extra = _prepared(run), unlabelled.lines(run.budget, run.dataset) if run.budget.unlabelled == "file" else []
     return [*prepared.pool.documents, *prepared.test.documents, *prepared.dropped.documents, *extra]
+
+
+def _prepared(run: Run) -> Prepared:
+    """The Run's data as the Run read it: its file may have grown since, by the very rows that are to confirm it."""
+    if (found := remembered(run.dataset)) is not None:
+        return found
+    try:
+        return prepare(run.dataset)
+    except DataError:
+        raise DataError(
+            f"the data of {run.run_id} ({run.dataset.name}) has changed and is no longer in the cache as it was, so nothing says which "
+            "labels are new: put its file back as it was when the model was chosen"
+        ) from None

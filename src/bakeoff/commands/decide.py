@@ -9,6 +9,7 @@ from bakeoff.commands import decide_against, decide_words
 from bakeoff.commands.data import in_options
 from bakeoff.commands.decide_field import Field
 from bakeoff.commands.decide_optimism import optimism
+from bakeoff.commands.decide_shipped import shipped
 from bakeoff.commands.decide_work import Decision
 from bakeoff.deciding.against import compare, plan
 from bakeoff.deciding.clock import Clock
@@ -34,6 +35,7 @@ def decide(
     except BakeoffError as error:
         raise type(error)(in_options(str(error))) from None
     if old is not None:
+        decide_against.beside(asked, dataset, Store(default_root()))
         plan(old, asked.first_run(floors()[0]).dataset)  # which refuses another question, before anything starts
     found = Decision.begin(asked, limits, clock=clock, threads=threads)
     if old is not None and not dry_run:
@@ -70,7 +72,8 @@ def _again(old: OldReport, found: Decision, format: Format) -> int:
     found.bake_round(Round(name="again", offers=tuple(offers[run_id] for run_id in wanted if run_id in offers)))
     if found.interrupted:
         return 130
-    said = compare(old, dataset, found.store, margin_points=found.limits.margin_points)
+    before = shipped(old, dataset, found.store, fits=found.clock.fits)
+    said = compare(old, dataset, found.store, margin_points=found.limits.margin_points, shipped=before)
     section = decide_against.render(said)
     if (page := found.page.write(found.recorded(), found.clock)) is not None:
         write_atomically(page, page.read_text(encoding="utf-8") + "\n" + section)

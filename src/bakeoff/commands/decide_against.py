@@ -1,16 +1,19 @@
 """`decide --against`: how a file that has grown is split as last month, and the section that tells what changed."""
 
 import dataclasses
+import sys
 from collections.abc import Sequence
 
+from bakeoff.commands.decide_field import Field
 from bakeoff.data import newest
 from bakeoff.data.dataset import prepare
 from bakeoff.deciding.against import Comparison, Scored
 from bakeoff.deciding.drift import Changes, Pair
-from bakeoff.deciding.old_report import OldReport
+from bakeoff.deciding.old_report import DECISION, OldReport, read_old
 from bakeoff.errors import DataError
 from bakeoff.report.stats import Estimate
 from bakeoff.spec import Dataset
+from bakeoff.store import Store
 
 DEFAULT_SHARE = 0.2
 MOST_CLASSES = 10
@@ -44,6 +47,20 @@ def _settings(cuts: Sequence[str]) -> dict[str, str]:
     return {"dataset.newest_from": f"[{listed}]", "dataset.newest_share": "null"}
 
 
+def beside(field: Field, dataset: Dataset, store: Store) -> None:
+    """Give the page a folder of its own where the one that it would be in holds a decision on other rows, such as last month's."""
+    if not (field.folder / DECISION).exists():
+        return
+    try:
+        is_same = read_old(field.folder, store).dataset.fingerprint == dataset.fingerprint
+    except DataError:
+        is_same = False
+    if not is_same:
+        kept, field.name = field.folder, f"{field.name}-{dataset.fingerprint[:8]}"
+        field.folder = kept.with_name(field.name)
+        print(f"{kept} holds an earlier decision and stays: the page is in {field.folder}", file=sys.stderr)
+
+
 def render(found: Comparison) -> str:
     """The section of the page, in Markdown: the verdict, scores on old and new test rows, what changed."""
     name = "accuracy" if found.metric == "accuracy" else "macro-F1"
@@ -65,7 +82,8 @@ def _changes(found: Changes, name: str) -> list[str]:
     gone = f"; {found.n_gone:,} old ones are gone from the file" if found.n_gone else ""
     lines = [f"{found.n_old:,} old and {found.n_new:,} new test rows{gone}."]
     if found.score is not None:
-        lines += ["", f"The winner's {name} on new rows minus on old rows: {_points(found.score)} points."]
+        then = " as it was last month" if found.since_then else ""
+        lines += ["", f"The winner's {name} on new rows minus on old rows{then}: {_points(found.score)} points."]
     lengths = [f"{key} {_number(pair.old)} → {_number(pair.new)}" for key, pair in found.length_tokens.items()]
     if lengths and found.n_new:
         lines += ["", f"Length in tokens, old → new: {', '.join(lengths)}."]

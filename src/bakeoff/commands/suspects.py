@@ -2,6 +2,7 @@
 
 import csv
 import logging
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -17,6 +18,7 @@ from bakeoff.training.suspects import Suspect
 
 MODELS = ("tfidf", "frozen")
 """Who is asked; the second only where its checkpoint is here already."""
+_NUMBER = re.compile(r"[-+]?[0-9]+(\.[0-9]+)?")
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 """What a spreadsheet takes for a formula at the start of a cell."""
 
@@ -68,5 +70,5 @@ def _write(file: Path, prepared: Prepared, found: Sequence[Suspect], numbers: Ma
 
 
 def _escaped(cell: str) -> str:
-    """A cell that no spreadsheet runs: an apostrophe in front of what would be a formula."""
-    return f"'{cell}" if cell.startswith(_FORMULA) else cell
+    """A cell that no spreadsheet runs: an apostrophe in front of what would be a formula, which a number such as the label -1 is not."""
+    return f"'{cell}" if cell.startswith(_FORMULA) and not _NUMBER.fullmatch(cell) else cell

@@ -96,16 +96,24 @@ def prepare(dataset: spec.Dataset) -> Prepared:
     Raises DataError when the bytes are not those of `dataset.fingerprint`, or as `sources.read` does.
     """
     verify(dataset)
-    question = {"version": _PREPARED_VERSION, "dataset": spec.identity(dataset)}
-    key = hashlib.sha256(json.dumps(question, sort_keys=True).encode()).hexdigest()
-    path = cache_root() / "prepared" / f"{key[:24]}.parquet"
-    prepared = _load(path, dataset)
+    prepared = remembered(dataset)
     if prepared is None:
         file_size.refuse_too_large(dataset)
         prepared = _build(dataset)
         verify(dataset)  # a file rewritten while it was read must not be kept under the old fingerprint
-        _save(path, prepared)
+        _save(_cached(dataset), prepared)
     return prepared
+
+
+def remembered(dataset: spec.Dataset) -> Prepared | None:
+    """A dataset as it was when its bytes were prepared here, whatever its files hold by now; None where the cache has it no more."""
+    return _load(_cached(dataset), dataset)
+
+
+def _cached(dataset: spec.Dataset) -> Path:
+    question = {"version": _PREPARED_VERSION, "dataset": spec.identity(dataset)}
+    key = hashlib.sha256(json.dumps(question, sort_keys=True).encode()).hexdigest()
+    return cache_root() / "prepared" / f"{key[:24]}.parquet"
 
 
 def verify(dataset: spec.Dataset) -> None:

@@ -153,6 +153,8 @@ def _parquet(path: Path, columns: Mapping[str, str], place: str) -> Iterator[Tab
                 yield TableRow(number, f"row {number} of {place}", dict(zip(cells, values, strict=True)))
     except (OSError, pa.ArrowException):
         raise DataError(f"{place} is damaged behind row {number}: save it again") from None
+    except OverflowError:
+        raise DataError(f"{place} holds a moment beyond the year 9999 behind row {number}: correct it or leave its row out") from None
 
 
 def _plain(column: Any) -> list[Any]:

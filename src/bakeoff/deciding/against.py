@@ -9,7 +9,8 @@ How `decide` uses it:
     found = compare(old, run.dataset, store)           after baking; `render(found)` is the section of the page
 
 The rule. *reconsider*: a rival, retrained too, is better than the winner on today's test rows by more than the margin, or the
-retrained winner scores lower on new test rows than on old ones by more than the margin. *retrain*: else, and today's test
+retrained winner scores lower on new test rows than on old ones by more than the margin (split by time: than last month, when
+the old ones were the newest). *retrain*: else, and today's test
 rows hold a class that the shipped model has never seen, or the retrained winner is better than the shipped one on the rows
 that both answered. *keep*: else. Each "better" and "lower" also takes a 95% interval of the difference that leaves out zero:
 paired between models, unpaired between new rows and old ones.
@@ -64,6 +65,8 @@ class Setting:
     """Classes that last month had none of."""
     metric: Metric
     margin_points: float
+    by_time: bool = False
+    """Whether test rows are the newest."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,7 +118,7 @@ def compare(old: OldReport, dataset: Dataset, store: Store, *, margin_points: fl
     records, now = winner
     own, classes = old.winner.records[0].data.classes, records[0].data.classes
     return judge(
-        _in_classes(old.winner.answers, own, classes),
+        in_classes(old.winner.answers, own, classes),
         now,
         {_name(each): found[1] for each in old.rivals if (found := _again(each, dataset, store)) is not None},
         setting=Setting(
@@ -124,6 +127,7 @@ def compare(old: OldReport, dataset: Dataset, store: Store, *, margin_points: fl
             unknown=frozenset(classes) - set(own),
             metric=metric_of(dataset, records)[0],
             margin_points=margin_points,
+            by_time=dataset.time is not None,
         ),
         shipped=shipped,
         lengths_tokens=read_lengths(store, records[0], now),
@@ -146,9 +150,13 @@ def judge(
     """
     metric, is_old = setting.metric, np.isin(winner.row_ids, old.row_ids)
     asked = Old(n_rows=len(old.row_ids), is_old=is_old)
-    found = changes(asked, winner, metric=metric, classes=setting.classes, lengths_tokens=lengths_tokens)
+    then = old if setting.by_time else None
+    found = changes(asked, winner, metric=metric, classes=setting.classes, lengths_tokens=lengths_tokens, then=then)
     scored = tuple(_scored(each, answers, is_old, metric, winner=winner) for each, answers in rivals.items())
-    gain = _gain(winner, old if shipped is None else shipped, metric)
+    before = old if shipped is None else shipped
+    if setting.by_time and (is_new := ~np.isin(before.row_ids, old.row_ids)).any():
+        before = before.where(is_new)  # for old rows the retrained winner knows what came after them
+    gain = _gain(winner, before, metric)
     seen = np.bincount(winner.labels, minlength=len(setting.classes))
     unknown = {each: int(n) for each, n in zip(setting.classes, seen, strict=True) if n and each in setting.unknown}
     verdict, reason = _verdict(setting, scored, found, gain=gain, unknown=unknown)
@@ -173,7 +181,8 @@ def _verdict(
         return "reconsider", f"{best} is now better than {name} by {_points(ahead[best], -1)} on today's test rows."
     drop = found.score
     if drop is not None and drop.high < 0 and drop.mean < -margin:
-        return "reconsider", f"{name}, retrained, scores {_points(drop, -1)} lower on new test rows than on old ones: the data has changed."
+        than = "it scored on the newest rows of last month" if found.since_then else "on old ones"
+        return "reconsider", f"{name}, retrained, scores {_points(drop, -1)} lower on new test rows than {than}: the data has changed."
     if unknown:
         listed = ", ".join(
             f"{each} in {n:,} of today's test rows" for each, n in sorted(unknown.items(), key=lambda item: -item[1])[:MOST_LISTED]
@@ -218,7 +227,7 @@ def _again(candidate: OldCandidate, dataset: Dataset, store: Store) -> tuple[tup
     return (records, read_answers(store, records)) if records else None
 
 
-def _in_classes(answers: Answers, own: Sequence[str], classes: Sequence[str]) -> Answers:
+def in_classes(answers: Answers, own: Sequence[str], classes: Sequence[str]) -> Answers:
     """Answers with class indices of `classes`; a class that is gone from the data gets the number behind the last."""
     index = {name: i for i, name in enumerate(classes)}
     to = np.array([index.get(name, len(classes)) for name in own], dtype=np.int64)

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import chi2_contingency
 
+from bakeoff.record import MACRO_MIN_ROWS
 from bakeoff.report import stats
 from bakeoff.report.stats import Answers, Estimate, Metric
 
@@ -46,11 +47,26 @@ class Changes:
     length_tokens: dict[str, Pair]
     """p50 and p95 of the documents; empty where nobody counted."""
     score: Estimate | None
-    """The retrained winner on new rows minus on old rows, unpaired; null where there are no new or no old rows."""
+    """The retrained winner on new rows minus on old rows, unpaired; null where there are no new or no old rows, and of macro-F1
+    where no class has rows enough on both sides."""
+    since_then: bool = False
+    """Whether old rows count as the winner answered them last month, when they were the newest."""
 
 
-def changes(old: Old, winner: Answers, *, metric: Metric, classes: Sequence[str], lengths_tokens: NDArray[np.int64] | None) -> Changes:
-    """What changed, on today's test rows; `lengths_tokens` has shape (n,)."""
+def changes(
+    old: Old,
+    winner: Answers,
+    *,
+    metric: Metric,
+    classes: Sequence[str],
+    lengths_tokens: NDArray[np.int64] | None,
+    then: Answers | None = None,
+) -> Changes:
+    """What changed, on today's test rows; `lengths_tokens` has shape (n,).
+
+    Where time splits rows, `then` is what the winner answered last month: old test rows lie in the midst of today's pool, and a
+    retrained winner that knows what came after them finds them easier than the newest ones, though nothing has changed.
+    """
     parts = {True: old.is_old, False: ~old.is_old}
     counts = {side: np.bincount(winner.labels[rows], minlength=len(classes)) for side, rows in parts.items()}
     both = bool(old.is_old.any() and not old.is_old.all())
@@ -66,15 +82,28 @@ def changes(old: Old, winner: Answers, *, metric: Metric, classes: Sequence[str]
             key: Pair(old=_percentile(lengths_tokens[old.is_old], percent), new=_percentile(lengths_tokens[~old.is_old], percent))
             for key, percent in PERCENTILES.items()
         },
-        score=unpaired(winner.where(~old.is_old), winner.where(old.is_old), metric) if both else None,
+        score=unpaired(winner.where(~old.is_old), winner.where(old.is_old) if then is None else then, metric) if both else None,
+        since_then=then is not None,
     )
 
 
-def unpaired(a: Answers, b: Answers, metric: Metric) -> Estimate:
+def unpaired(a: Answers, b: Answers, metric: Metric) -> Estimate | None:
     """Metric of `a` minus metric of `b`, one candidate's answers to different rows: row variances add up, seeds are shared.
 
-    Degrees of freedom are those of the smaller set of rows, which is on the safe side.
+    Degrees of freedom are those of the smaller set of rows, which is on the safe side. Macro-F1 is over rows of the classes that
+    have enough on both sides, since means over different classes do not compare. None where no seed or no such class is shared.
     """
+    shared = tuple(seed for seed in a.seeds if seed in b.seeds)
+    if not shared:
+        return None
+    a, b = a.only(shared), b.only(shared)
+    if metric == "macro_f1":
+        ours, theirs = (np.flatnonzero(np.bincount(each.labels) >= MACRO_MIN_ROWS) for each in (a, b))
+        both = np.intersect1d(ours, theirs)
+        if not both.size:
+            return None
+        if not np.array_equal(ours, theirs):
+            a, b = (each.where(np.isin(each.labels, both)) for each in (a, b))
     variances = []
     for each in (a, b):
         by_row = each.correct.mean(axis=0, dtype=np.float64)

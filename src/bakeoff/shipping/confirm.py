@@ -29,7 +29,7 @@ class Fresh:
     row_ids: list[str]
     """16 hex digits of each text's hash."""
     left_out: int
-    """Rows whose text the Run's data has, but for case, digits and spaces; or that stand twice in the file."""
+    """Rows whose text, or nearly, the Run's data has, by the measure that keeps pool and test apart; or that stand twice in the file."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,7 +45,7 @@ class Confirmation:
     row_ids: tuple[str, ...]
 
 
-def fresh(chunks: Iterable[Chunk], used: Iterable[Document], classes: Sequence[str], label_map: Mapping[str, str]) -> Fresh:
+def fresh(chunks: Iterable[Chunk], used: Sequence[Document], classes: Sequence[str], label_map: Mapping[str, str]) -> Fresh:
     """The rows of a labelled file that may confirm a model, which none of `used` is; labels are renamed as the Run's data was.
 
     Raises DataError for a label that is no class, and where no row is left.
@@ -70,14 +70,29 @@ def fresh(chunks: Iterable[Chunk], used: Iterable[Document], classes: Sequence[s
             documents.append(document)
             found.append(index[name])
             ids.append(row_id(document))
+    kept = _unlike(documents, used)
+    left_out += len(documents) - len(kept)
     if row == 0:
         raise DataError("the file has no rows: give rows that were labelled since the model was chosen")
-    if not documents:
+    if not kept:
         raise DataError(
             f"all {row:,} rows of the file were there when the model was chosen (in its pool, its test rows or its unlabelled texts), so "
             "they confirm nothing: give rows that were labelled since"
         )
-    return Fresh(documents=documents, labels=np.asarray(found, dtype=np.int64), row_ids=ids, left_out=left_out)
+    return Fresh(
+        documents=[documents[i] for i in kept],
+        labels=np.asarray([found[i] for i in kept], dtype=np.int64),
+        row_ids=[ids[i] for i in kept],
+        left_out=left_out,
+    )
+
+
+def _unlike(documents: Sequence[Document], used: Iterable[Document]) -> list[int]:
+    """Which of these documents are near-duplicates of none that is used."""
+    masked = [*map(key, used)]
+    near = near_duplicates.find([*masked, *map(key, documents)])
+    touched = near.touches(np.arange(len(masked) + len(documents)) < len(masked))[len(masked) :]
+    return np.flatnonzero(~touched).tolist()
 
 
 def key(document: Document) -> str:
