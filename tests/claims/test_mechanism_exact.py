@@ -1,8 +1,11 @@
 """The exact figures of the mechanism claims, by the functions that the claims themselves call."""
 
+import dataclasses
 import math
 from fractions import Fraction
+from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
@@ -128,6 +131,13 @@ def test_a_table_of_positions_ends_at_its_length() -> None:
     assert learned_limit.reads("sinusoidal", 300)
     assert learned_limit.reads("rotary", 300)
     assert max(learned_limit.rotary_change(move) for move in (1, 64, 500)) < 1e-10
+    assert learned_limit.rotary_apart() > 1e-4
+
+
+def test_rotary_positions_that_turn_nothing_do_not_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(learned_limit, "Rotary", lambda width: torch.nn.Identity())
+    assert learned_limit.rotary_change(7) == 0
+    assert learned_limit.CLAIM.measure(Silent()).verdict == "does not hold"  # type: ignore[arg-type]
 
 
 def test_masking_hides_15_per_cent_80_10_10_and_no_special() -> None:
@@ -137,6 +147,18 @@ def test_masking_hides_15_per_cent_80_10_10_and_no_special() -> None:
     assert found.share == pytest.approx(0.15, abs=0.003)
     assert {fate: round(count / found.hidden, 2) for fate, count in found.fates.items()} == {"mask": 0.8, "another": 0.1, "itself": 0.1}
     assert max(abs(value) for value in masked_lm.errors_away(found).values()) < 4
+
+
+def test_masking_that_takes_unknown_words_for_ordinary_ones_does_not_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = masked_lm.hiding_of
+
+    def wrong(*given: Any) -> Any:
+        hiding = right(*given)
+        return dataclasses.replace(hiding, special=hiding.special & (np.arange(len(hiding.special)) != 1))
+
+    monkeypatch.setattr(masked_lm, "hiding_of", wrong)
+    assert masked_lm.masked(documents=400).specials_hidden > 10
+    assert masked_lm.CLAIM.measure(Silent()).verdict == "does not hold"  # type: ignore[arg-type]
 
 
 def test_a_changed_token_reaches_what_it_may_and_no_more() -> None:
@@ -173,3 +195,9 @@ def test_the_shortest_path_is_the_distance_for_recurrence_and_one_for_attention(
         for end in range(start + 1, 6):
             assert path_length.hops(recurrent, start, end) == end - start
             assert path_length.hops(attention, start, end) == 1
+
+
+def test_places_that_nothing_joins_have_no_path() -> None:
+    edges = np.zeros((3, 3), dtype=np.bool_)
+    edges[0, 1] = True
+    assert (path_length.hops(edges, 0, 1), path_length.hops(edges, 0, 2)) == (1, None)

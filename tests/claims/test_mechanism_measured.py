@@ -156,6 +156,13 @@ def test_a_deep_stack_trains_with_residuals_and_not_without() -> None:
     assert residuals.train(2, residuals=True, seed=0).gradient > 0
 
 
+def test_a_run_that_trains_before_its_first_step_has_a_gradient(monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = residuals.train(2, residuals=True, seed=0).gradient
+    monkeypatch.setattr(residuals.rules, "trains", lambda accuracy, *, majority: True)
+    found = residuals.train(2, residuals=True, seed=0)
+    assert (found.steps, found.gradient) == (0, expected)
+
+
 # All twelve.
 
 

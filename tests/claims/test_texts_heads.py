@@ -141,6 +141,7 @@ def test_head_roles_by_what_a_fifth_costs(tmp_path: Path, monkeypatch: pytest.Mo
     assert rows["random", 80]["accuracy, %"] == 55.0
     assert rows["random", 20]["lost, points"] == 15.0
     assert "2 of 72 heads give most of their attention to the token before, head 3 of layer 2 90% of it" in answer.seen
+    assert answer.notes[1] == "Of 72 heads 14, 29, 43, 58 are taken out, the nearest to 20, 40, 60, 80%."
     assert len(answer.run_ids) == 5
     heat, curve = answer.pictures
     assert (len(heat.rows), len(heat.columns)) == (6, 12)  # type: ignore[union-attr]

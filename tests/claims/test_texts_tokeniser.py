@@ -117,6 +117,15 @@ def test_it_does_not_hold(tmp_path: Path, changes: dict[str, Any], verdict: str)
     assert (answer.detectable is not None) == (verdict == "inconclusive")
 
 
+def test_an_alarm_about_one_raw_run_is_a_false_alarm(tmp_path: Path) -> None:
+    made = bench(tmp_path / "runs", alarm=True)
+    raw = [run_of("none", seed, "pretrained").run_id for seed in range(1, 5)]
+    answer = tokeniser.CLAIM.measure(dataclasses.replace(made, findings=dict(made.findings) | dict.fromkeys(raw, ())))
+    assert answer.verdict == "does not hold"
+    assert answer.rows[0]["the audit tells"] == "a false alarm"
+    assert answer.notes[-1] == "No Run failed or diverged: but for the audit, the loss is silent."
+
+
 def test_the_small_form(tmp_path: Path) -> None:
     small = bench(tmp_path / "runs", size="small")
     answer = tokeniser.CLAIM.measure(small)

@@ -76,6 +76,28 @@ def test_typos_are_inconclusive_where_both_answer_alike(tmp_path: Path) -> None:
     assert answer.detectable > 0
 
 
+def test_typos_where_unseen_words_decide_against_it(tmp_path: Path) -> None:
+    intact = set(TEXTS)
+
+    def right(run: spec.Run, text: str) -> bool:
+        if run.model.name == "bilstm":
+            return text in intact
+        return run.model.name == "tfidf" or text not in intact or unseen(text) < 2
+
+    answer = typos.CLAIM.measure(bench(tmp_path, right, "typos"))
+    assert (answer.verdict, answer.figure, answer.unit) == ("does not hold", -100.0, "points of lead")
+    assert answer.interval is not None
+    assert answer.interval.low <= -100.0 < answer.interval.high < 0
+    assert answer.detectable is None
+
+
+def test_an_accuracy_is_no_more_than_all(tmp_path: Path) -> None:
+    answer = typos.CLAIM.measure(bench(tmp_path, lambda run, text: True, "typos", size="small"))
+    ends = [end for picture in answer.pictures for series in picture.series for end in (*series.low, *series.high)]  # type: ignore[union-attr, misc]
+    assert max(ends) == 100.0
+    assert min(ends) == pytest.approx(100 * 0.025 ** (1 / 100))  # of a quarter of the rows
+
+
 def test_typos_without_one_of_the_two(tmp_path: Path) -> None:
     with pytest.raises(NotMeasured, match=r"^pretrained and bilstm are not both recorded, and the claim compares the two$"):
         typos.CLAIM.measure(bench(tmp_path, lambda run, text: True, "typos", cells={"typos": text_bench.runs("tfidf", "pretrained")}))

@@ -1,5 +1,6 @@
 """Signs that texts are not what a tokeniser expects, with exact counts, on made texts and on real ones."""
 
+import dataclasses
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -8,7 +9,7 @@ import numpy as np
 import pytest
 
 import bakery
-from bakeoff import spec
+from bakeoff import fingerprint, spec
 from bakeoff.data import audit, text_signs, vocabulary_fit
 from bakeoff.data.dataset import Prepared, prepare
 from bakeoff.data.text_signs import Tokenised
@@ -24,7 +25,7 @@ def counts(texts: list[str], read: Tokenised | None = None) -> dict[str, int]:
 
 def read_as(texts: list[str], *, keeps_case: bool, pieces: int = 1, fits_weights: bool | None = True) -> Tokenised:
     words = np.full(len(texts), 4)
-    return Tokenised(words=words, pieces=pieces * words, keeps_case=keeps_case, fits_weights=fits_weights)
+    return Tokenised(words=words, pieces=pieces * words, unknown=0 * words, keeps_case=keeps_case, fits_weights=fits_weights)
 
 
 def test_raw_english_has_no_sign() -> None:
@@ -66,6 +67,11 @@ def test_case_is_a_sign_for_a_cased_checkpoint_alone() -> None:
         ("itâ\u0080\u0099s", True),
         ("ï»¿first line", True),
         ("lost \ufffd for good", True),
+        ("great ðŸ˜€", True),
+        ("ÐŸÑ€Ð¸Ð²ÐµÑ‚", True),
+        ("Î³ÎµÎ¹Î±", True),
+        ("Привет, γεια 😀", False),
+        ("KØB— 3×–4× ÎÏ", False),
         ("Café noir, £5, it’s", False),
         ("SÃO PAULO, Ângela, Ã", False),
         ("pâte, âge", False),
@@ -106,8 +112,57 @@ def test_html(text: str, is_html: bool) -> None:
 
 def test_words_in_many_pieces() -> None:
     texts = ["one two"] * 4
-    read = Tokenised(words=np.array([2, 2, 2, 0]), pieces=np.array([2, 5, 6, 0]), keeps_case=False, fits_weights=None)
+    none, some = np.zeros(4, dtype=np.int64), np.array([2, 2, 3, 0])
+    read = Tokenised(words=np.array([2, 2, 2, 0]), pieces=np.array([2, 5, 6, 0]), unknown=none, keeps_case=False, fits_weights=None)
     assert counts(texts, read) == {"broken_words": 1}  # exactly 2.5 is not more
+    read = Tokenised(words=np.full(4, 6), pieces=np.array([2, 5, 6, 0]), unknown=some, keeps_case=False, fits_weights=None)
+    assert counts(texts, read) == {"broken_words": 1}  # exactly half of them unknown is not most
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("It was, all in all, fine.", 9),
+        ("हिन्दी एक भाषा है", 4),
+        ("cafe\u0301 noir", 2),
+        ("我喜欢这部电影。", 8),
+        ("映画を見ました", 5),
+        ("", 0),
+        ("\u0301", 0),
+    ],
+)
+def test_words_of_other_scripts(text: str, words: int) -> None:
+    assert text_signs._count_words(text) == words
+
+
+def test_a_script_that_the_tokeniser_does_not_know(tmp_path: Path) -> None:
+    folder = bakery.checkpoint(tmp_path / "toy")
+    tokeniser = CheckpointTokeniser(folder)
+    known = next(piece for piece in tokeniser.pieces if piece.isalpha() and len(piece) > 2)
+    texts = ["ภาษาไทย", f"{known} {known} ไทย", ""]
+    read = text_signs.reading(folder, tokeniser, texts, uses_weights=False)
+    assert read.unknown.tolist() == [1, 1, 0]
+    assert counts(texts, read)["broken_words"] == 1
+    read = text_signs.reading(folder, tokeniser, texts, texts[::-1], uses_weights=False)
+    assert read.unknown.tolist() == [1, 2, 1]
+
+
+def test_ideographs_with_spaces_between_are_no_sign() -> None:
+    assert counts(["我 喜 欢 这 部 电 影 ， 好 看"] * 40) == {}
+
+
+def test_generated_texts_were_prepared_by_nobody(make_dataset: Make) -> None:
+    needle = spec.Needle(length_tokens=64, distance_tokens=16, train_rows=40, test_rows=400, seed=0)
+    made = fingerprint.of_generated(spec.identity(needle))
+    dataset = make_dataset(format="needle", needle=needle, split="official", fingerprint=made, encoding="utf-8")
+    for _ in ("made", "from the cache"):
+        prepared = prepare(dataset)
+        texts = list(prepared.pool.texts + prepared.test.texts)
+        assert prepared.generated
+        assert found_in(prepared, read_as(texts, keeps_case=True)) == {}
+        assert found_in(prepared, read_as(texts, keeps_case=True, fits_weights=False)) == {"foreign_vocabulary": 440}
+        as_if_written = dataclasses.replace(prepared, generated=False)
+        assert found_in(as_if_written, read_as(texts, keeps_case=True)) == {"stripped_punctuation": 440, "lower_cased": 440}
 
 
 def test_ids_that_the_weights_do_not_know() -> None:

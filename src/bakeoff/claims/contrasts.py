@@ -10,11 +10,14 @@ _MOST = 2.0
 """A difference of two differences of shares lies from -2 to 2."""
 
 
-def mean(values: Floats, answers: Answers) -> Estimate:
-    """The mean of `values`, shape (draws, rows), such as what a row loses in a draw; `answers` say how rows are grouped."""
+def mean(values: Floats, answers: Answers, *, least: float = -_MOST, most: float = _MOST) -> Estimate:
+    """The mean of `values`, shape (draws, rows), such as what a row loses in a draw; `answers` say how rows are grouped.
+
+    It lies from `least` to `most`, as a share does from 0 to 1.
+    """
     row_variance = answers.row_variance(values.mean(axis=0))
     rows = values.shape[1]
-    return stats.interval(values.mean(axis=1), row_variance=row_variance, rows=rows, groups=answers.n_groups, least=-_MOST, most=_MOST)
+    return stats.interval(values.mean(axis=1), row_variance=row_variance, rows=rows, groups=answers.n_groups, least=least, most=most)
 
 
 def between(values: Floats, these: NDArray[np.bool_], others: NDArray[np.bool_], answers: Answers) -> Estimate:

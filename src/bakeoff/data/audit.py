@@ -61,7 +61,12 @@ def audit(
     """
     whole = [text for part in (prepared.pool, prepared.test, prepared.dropped) for text in part.whole_texts]
     signs = itertools.chain(_signs(prepared, whole, lengths, max_tokens), text_signs.signs(whole, tokenised))
-    return tuple(Finding(code=code, count=int(count), message=message) for code, count, message in signs if count > 0)
+    beside_the_point = text_signs.OF_PREPARING if prepared.generated else frozenset()
+    return tuple(
+        Finding(code=code, count=int(count), message=message)
+        for code, count, message in signs
+        if count > 0 and code not in beside_the_point
+    )
 
 
 def overview(

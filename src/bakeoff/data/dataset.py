@@ -83,6 +83,8 @@ class Prepared:
     primary_metric: Literal["accuracy", "macro_f1"]
     newest_from: tuple[str, ...] | None = None
     """Where time was cut, as `dataset.newest_from` pins it, with an end behind the newest row; null for other splits."""
+    generated: bool = False
+    """Whether the texts were made up, so that nobody prepared them."""
 
     @property
     def left_out(self) -> int:
@@ -185,6 +187,7 @@ def _build(dataset: spec.Dataset) -> Prepared:
         dropped=rows.take(np.flatnonzero(drops)),
         primary_metric=_metric(dataset, pool, classes),
         newest_from=None if cuts is None or kind is None else newest.pinned(newest.closed(cuts, given), kind),
+        generated=dataset.needle is not None,
     )
 
 
@@ -289,4 +292,5 @@ def _load(path: Path, dataset: spec.Dataset) -> Prepared | None:
         dropped=rows.take(range(n_seen, len(rows))),
         primary_metric=_metric(dataset, pool, classes),
         newest_from=tuple(facts["newest_from"]) if "newest_from" in facts else None,
+        generated=dataset.needle is not None,
     )

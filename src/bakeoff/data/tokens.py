@@ -84,6 +84,7 @@ class CheckpointTokeniser:
         tokeniser = self._tokeniser = AutoTokenizer.from_pretrained(str(folder))
         self.pad_id = int(tokeniser.pad_token_id or 0)
         self.mask_id: int | None = tokeniser.mask_token_id
+        self.unknown_id: int | None = tokeniser.unk_token_id
         self.special_ids = tuple(tokeniser.all_special_ids)
         self._backend = tokeniser.backend_tokenizer
         self._backend.no_truncation()

@@ -51,7 +51,7 @@ class Pruned:
     def accuracy(self, order: Order, share: float) -> Estimate:
         """Without that share of the heads; with all of them at 0."""
         values = self.correct[order, share] if share else self.whole.answers.correct.astype(np.float64)
-        return contrasts.mean(values, self.whole.answers)
+        return contrasts.mean(values, self.whole.answers, least=0.0, most=1.0)
 
     def loss(self, order: Order, share: float) -> Measured:
         """Points lost against all heads."""
@@ -89,6 +89,8 @@ def measure(bench: Bench) -> Answer:
         notes=(
             f"Attention is that of {CHECKPOINT} as published, over {min(LOOKED_AT, len(ordered))} test texts, from every token but the "
             "first to the one before; layers and heads are counted from 0.",
+            f"Of {previous.size} heads {', '.join(str(_count(share, previous.size)) for share in SHARES)} are taken out, the nearest to "
+            f"{', '.join(f'{100 * share:.0f}' for share in SHARES)}%.",
             "A head's worth is the mean size of the slope of the loss in its gate, on the draw's validation rows, scaled within its layer "
             "(Michel, Levy and Neubig, 2019); one random order a draw.",
         ),
@@ -138,9 +140,14 @@ def _without_heads(bench: Bench, baked: Baked, texts: Sequence[str]) -> dict[tup
     for order, heads in orders.items():
         for share in SHARES:
             bench.say(f"head-roles: seed {run.seed} without {100 * share:.0f}% of its heads, {order}")
-            removed = heads[: round(share * len(heads))]
+            removed = heads[: _count(share, len(heads))]
             found[order, share] = attention_heads.answers(classifier, ids, pad_id=tokeniser.pad_id, removed=removed)
     return found
+
+
+def _count(share: float, of: int) -> int:
+    """How many heads a share of them is, to the nearest."""
+    return round(share * of)
 
 
 def _row(pruned: Pruned, order: Order, share: float) -> Mapping[str, Cell]:

@@ -48,7 +48,7 @@ def measure(bench: Bench) -> Answer:
     cells = scored(_bake(bench), by=_given)
     raw = cells[RAW]
     found = [_spoiled(name, cells[name], raw) for name in SIGN_OF if name in cells]
-    false_alarms = sorted(set(SIGN_OF.values()) & _signs_of(raw))
+    false_alarms = _false_alarms(raw)
     lower = _lower_cased(bench.texts(raw.run))
     quiet = not false_alarms and not lower.flagged
     verdict = rules.all_of([*(each.verdict for each in found), rules.exact(quiet)])
@@ -65,7 +65,7 @@ def measure(bench: Bench) -> Answer:
             + ("no sign of raw or lower-cased texts." if quiet else "raises a false alarm on raw or lower-cased texts.")
         ),
         dataset=raw.run.dataset.name,
-        rows=tuple(_rows(raw, found, lower)),
+        rows=tuple(_rows(raw, found, lower, false_alarms)),
         run_ids=all_run_ids([raw, *(each.scored for each in found)]),
         detectable=least.loss.detectable if verdict == "inconclusive" else None,
         notes=(
@@ -73,7 +73,7 @@ def measure(bench: Bench) -> Answer:
             "uncased: they cost nothing, and the audit rightly says nothing.",
             "What lower-casing costs a cased checkpoint cannot be tested here: it needs one, for example "
             "`bakeoff run dataset.rewrite=lower_case model.checkpoint=bert-base-cased model.revision=<commit>` with the hub.",
-            "No Run failed and none warned: but for the audit, the loss is silent.",
+            _silence([raw, *(each.scored for each in found)]),
         ),
     )
 
@@ -101,6 +101,18 @@ def _given(run: Run) -> str:
 def _signs_of(cell: Scored) -> set[str]:
     """The codes that stand in the audit of every Run of a cell."""
     return set.intersection(*({finding.code for finding in one.record.data.audit} for one in cell.baked))
+
+
+def _false_alarms(raw: Scored) -> set[str]:
+    """The signs that stand in the audit of any Run on raw texts."""
+    return set(SIGN_OF.values()) & {finding.code for one in raw.baked for finding in one.record.data.audit}
+
+
+def _silence(cells: Sequence[Scored]) -> str:
+    diverged, every = sum(cell.diverged for cell in cells), sum(len(cell.baked) for cell in cells)
+    if diverged:
+        return f"{diverged} of {every} Runs diverged, which is not silent, and count as answering the most frequent class."
+    return "No Run failed or diverged: but for the audit, the loss is silent."
 
 
 def _spoiled(name: str, cell: Scored, raw: Scored) -> Spoiled:
@@ -135,8 +147,8 @@ def _lower_cased(texts: Mapping[str, str]) -> LowerCased:
     )
 
 
-def _rows(raw: Scored, found: Sequence[Spoiled], lower: LowerCased) -> list[dict[str, Cell]]:
-    rows = [_row(RAW, raw, told="no sign" if not set(SIGN_OF.values()) & _signs_of(raw) else "a false alarm")]
+def _rows(raw: Scored, found: Sequence[Spoiled], lower: LowerCased, false_alarms: set[str]) -> list[dict[str, Cell]]:
+    rows = [_row(RAW, raw, told="a false alarm" if false_alarms else "no sign")]
     for each in found:
         told = SIGN_OF[each.name] if each.told else "nothing"
         rows.append(_row(each.name, each.scored, told=told, loss=each.loss))

@@ -75,8 +75,8 @@ def measure(bench: Bench) -> Answer:
         interval=None,
         seen=(
             f"Every number of heads from 1 to {WIDTH} takes {one.flops:,} operations in matrix products and {one.parameters:,} "
-            f"parameters. The softmax has h·n² elements, so time is not free: {times[8] / times[1]:.1f} times that of "
-            f"one head with 8, {times[WIDTH] / times[1]:.0f} times with {WIDTH}."
+            f"parameters. The softmax has h·n² elements: a pass took {times[8] / times[1]:.1f} times as long as that of "
+            f"one head with 8, and {times[WIDTH] / times[1]:.0f} times with {WIDTH}."
         ),
         dataset=None,
         rows=tuple(

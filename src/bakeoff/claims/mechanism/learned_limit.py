@@ -76,7 +76,19 @@ def reads(positions: str, tokens: int) -> bool:
 
 
 def rotary_change(move: int, *, positions: int = MOST) -> float:
-    """By how much the score of any query and key changes, at most, when both stand `move` positions later, in float64.
+    """By how much the score of any query and key changes, at most, when both stand `move` positions later, in float64."""
+    scores = _scores(positions + move)
+    return float((scores[move:, move:] - scores[:positions, :positions]).abs().max())
+
+
+def rotary_apart() -> float:
+    """By how much the score of a query and key changes, at least, when they move from one place to another apart, in float64."""
+    scores = _scores(MOST)[0]
+    return float((scores[1:] - scores[0]).abs().min())
+
+
+def _scores(positions: int) -> torch.Tensor:
+    """Of one query and one key at so many positions each, (positions, positions), float64.
 
     The brick turns numbers of float32 exactly as they are, so the query and the key are such numbers.
     """
@@ -84,9 +96,9 @@ def rotary_change(move: int, *, positions: int = MOST) -> float:
         random = torch.Generator().manual_seed(0)
         query, key = (torch.randn(WIDTH, generator=random, dtype=torch.float32).double() for _ in range(2))
         turn = Rotary(WIDTH)
-        queries, keys = (turn(vector.expand(1, 1, positions + move, WIDTH))[0, 0] for vector in (query, key))
-        scores = queries @ keys.T  # (positions + move, positions + move)
-        return float((scores[move:, move:] - scores[:positions, :positions]).abs().max())
+        queries, keys = (turn(vector.expand(1, 1, positions, WIDTH))[0, 0] for vector in (query, key))
+        scores: torch.Tensor = queries @ keys.T
+        return scores
 
 
 def measure(bench: Bench) -> Answer:
@@ -96,15 +108,16 @@ def measure(bench: Bench) -> Answer:
     table = reads("learned", MOST) and not reads("learned", MOST + 1)
     others = {kind: reads(kind, 8 * MOST) for kind in ENDLESS}
     changes = {move: rotary_change(move) for move in MOVES}
-    worst = max(changes.values())
+    worst, apart = max(changes.values()), rotary_apart()
     return Answer(
-        verdict=rules.exact(refused and table and all(others.values()) and worst < CLOSE),
+        verdict=rules.exact(refused and table and all(others.values()) and worst < CLOSE < apart),
         figure=worst,
         unit="",
         interval=None,
         seen=(
             f"A table of {MOST} positions reads {MOST} tokens; {MOST + 1} are refused before anything starts. Sinusoidal and rotary "
-            f"positions read {8 * MOST}, and moving a rotated query and key together changes their score by at most {worst:.0e}."
+            f"positions read {8 * MOST}, and moving a rotated query and key together changes their score by at most {worst:.0e}; "
+            f"moving one of them changes it by {apart:.0e} or more."
         ),
         dataset=None,
         rows=tuple({"query and key later by": move, "largest change of a score": change} for move, change in changes.items()),
@@ -120,7 +133,7 @@ CLAIM = Claim(
     kind="mechanism",
     rule=(
         "Holds if position n_max + 1 is refused in a sentence that names the table, the other kinds read on, and rotary scores change by "
-        "less than 1e-10 in float64 when query and key move together."
+        "less than 1e-10 in float64 when query and key move together, and by more when one of them moves."
     ),
     seconds={"small": 1, "full": 1},
     measure=measure,

@@ -58,7 +58,8 @@ def masked(*, documents: int = DOCUMENTS, seed: int = 0) -> Masking:
     real = np.arange(LONGEST) < lengths[:, None]
     ids[~real] = vocabulary.pad_id
     found = hide(ids, lengths, hiding, random)
-    chosen, special = found.targets != NOT_HIDDEN, hiding.special[ids] | ~real
+    # By what stands before the words, and not by what the masking itself takes for special.
+    chosen, special = found.targets != NOT_HIDDEN, (ids < 3) | ~real
     mask, itself = found.ids == hiding.mask_id, found.ids == ids
     return Masking(
         ordinary=int((~special).sum()),

@@ -67,9 +67,10 @@ def attention_edges(tokens: int) -> npt.NDArray[np.bool_]:
     return torch.stack(columns, dim=1).numpy()
 
 
-def hops(edges: npt.NDArray[np.bool_], start: int, end: int) -> int:
-    """Edges of the shortest path from one place to another."""
-    return int(shortest_path(edges, unweighted=True, indices=start)[end])
+def hops(edges: npt.NDArray[np.bool_], start: int, end: int) -> int | None:
+    """Edges of the shortest path from one place to another; None where there is none."""
+    found = shortest_path(edges, unweighted=True, indices=start)[end]
+    return int(found) if np.isfinite(found) else None
 
 
 def gradients(steps: Steps, *, seed: int) -> npt.NDArray[np.float64]:

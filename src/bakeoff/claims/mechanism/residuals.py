@@ -82,12 +82,15 @@ def train(depth: int, *, residuals: bool, seed: int, steps: int = STEPS) -> Trai
     while True:
         logits = model(documents.ids, documents.lengths)
         accuracy = float((logits.argmax(dim=1) == documents.labels).double().mean())
-        if step == steps or rules.trains(accuracy, majority=MAJORITY):
+        ends = step == steps or rules.trains(accuracy, majority=MAJORITY)
+        if ends and step > 0:
             break
         optimiser.zero_grad()
         functional.cross_entropy(logits, documents.labels).backward()  # type: ignore[no-untyped-call]
         if step == 0:
             gradient = _norm(model.encoder.blocks[0])
+        if ends:
+            break
         optimiser.step()
         step += 1
     return Trained(gradient=gradient, accuracy=accuracy, steps=step)
