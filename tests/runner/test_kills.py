@@ -95,7 +95,7 @@ def test_a_stopped_sweep_says_so_and_leaves_nothing_half_written(tmp_path: Path,
         sweep.send_signal(number)
         time.sleep(0.3)
     out, _ = sweep.communicate(timeout=20)
-    assert json.loads(out.splitlines()[-1]) == {"baked": [], "present": [], "failed": {}, "interrupted": True}
+    assert json.loads(out.splitlines()[-1]) == {"baked": [], "present": [], "failed": {}, "interrupted": True, "seconds": {}}
     assert alive(children) == []
     store = Store(tmp_path / "runs")
     assert (store.load_all(), store.failures()) == ([], [])
@@ -129,7 +129,7 @@ def test_a_stop_of_the_whole_process_group_is_no_failure_of_a_run(tmp_path: Path
     wait_for(tmp_path / "ledger", 2)
     os.killpg(sweep.pid, signal.SIGTERM)
     out, _ = sweep.communicate(timeout=20)
-    assert json.loads(out.splitlines()[-1]) == {"baked": [], "present": [], "failed": {}, "interrupted": True}
+    assert json.loads(out.splitlines()[-1]) == {"baked": [], "present": [], "failed": {}, "interrupted": True, "seconds": {}}
     assert Store(tmp_path / "runs").failures() == []
 
 
