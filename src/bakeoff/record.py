@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any, Literal
 
+import orjson
+
 from bakeoff import convert
 from bakeoff.errors import BakeoffError
 from bakeoff.serving_facts import Agreement as Agreement
@@ -206,9 +208,9 @@ class NewerSchema(BakeoffError):
     """A record of a schema version that this code does not know yet."""
 
 
-def from_json(text: str) -> Record:
+def from_json(text: str | bytes) -> Record:
     """Read a record; raises BakeoffError when it is no record of this schema or its id does not match its Run."""
-    plain = json.loads(text)
+    plain = orjson.loads(text)
     version = plain.get("schema_version") if isinstance(plain, dict) else None
     if isinstance(version, int) and version > SCHEMA_VERSION:
         raise NewerSchema(f"a newer bakeoff wrote it (schema version {version}, here {SCHEMA_VERSION}): upgrade bakeoff to read it")

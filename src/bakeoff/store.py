@@ -98,7 +98,7 @@ class Store:
     def load(self, run_id: str) -> Record | None:
         """The record of a finished Run; None while it is missing, unreadable or another Run's."""
         try:
-            record = records.from_json((self.folder(run_id) / RECORD).read_text(encoding="utf-8"))
+            record = records.from_json((self.folder(run_id) / RECORD).read_bytes())
         except (OSError, ValueError, BakeoffError):
             return None
         return record if record.run_id == run_id else None
@@ -107,7 +107,7 @@ class Store:
         """Why a Run's `record.json` is no record, which `load` passes over; null for a record, and where there is none."""
         why, newer = None, False
         try:
-            record = records.from_json((self.folder(run_id) / RECORD).read_text(encoding="utf-8"))
+            record = records.from_json((self.folder(run_id) / RECORD).read_bytes())
             if record.run_id != run_id:
                 why = f"it is the record of {record.run_id}"
         except (FileNotFoundError, NotADirectoryError):

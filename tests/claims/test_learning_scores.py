@@ -9,7 +9,7 @@ from learning_bench import ROWS, bench, half_width_points, over_draws
 
 import factories
 from bakeoff import spec
-from bakeoff.claims.scores import change_of_gap, difference, draws, never_pretrained, scored
+from bakeoff.claims.scores import change_of_gap, difference, never_pretrained, scored
 from bakeoff.errors import DataError
 
 
@@ -114,7 +114,3 @@ def test_only_models_of_this_datasets_labels_were_never_pretrained() -> None:
         bilstm, vocabulary="word_pieces", embeddings="checkpoint", checkpoint="minilm-l6", checkpoint_fingerprint="c" * 64
     )
     assert not never_pretrained(factories.make_run(model=pieces))
-
-
-def test_draws_are_seeds() -> None:
-    assert draws(3) == "seed=0,1,2"

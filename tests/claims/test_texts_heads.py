@@ -148,12 +148,6 @@ def test_head_roles_by_what_a_fifth_costs(tmp_path: Path, monkeypatch: pytest.Mo
     assert curve.series[0].y == pytest.approx((100, 100 - wrong / 20, 100, 100, 100))  # type: ignore[union-attr]
 
 
-def test_head_roles_has_a_small_form(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    bench = pruning_bench(tmp_path, monkeypatch, wrong={"least worth first": {}, "random": {}}, size="small")
-    head_roles.CLAIM.measure(bench)
-    assert bench.asked == ["head_roles seed=0,1,2"]
-
-
 def test_previous_token_weights_leave_special_tokens_out(toy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(checkpoint, "resolve", lambda name, revision: toy)
     found = head_roles.previous_token_weights(["hi good bad", "hi"])

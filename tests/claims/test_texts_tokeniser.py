@@ -130,11 +130,10 @@ def test_the_small_form(tmp_path: Path) -> None:
     small = bench(tmp_path / "runs", size="small")
     answer = tokeniser.CLAIM.measure(small)
     assert small.asked == [
-        "tokeniser dataset.rewrite=none,strip_punctuation budget.labels=300 seed=0,1,2",
-        "tokeniser dataset.rewrite=none model.name=pretrained_other_ids budget.labels=300 seed=0,1,2",
-        "tokeniser dataset.rewrite=split_characters budget.labels=300 seed=0,1",
+        "tokeniser budget.labels=300",
+        "tokeniser dataset.rewrite=none model.name=pretrained_other_ids budget.labels=300",
     ]
-    assert [row["draws"] for row in answer.rows] == [3, 3, 2, 3, 3]
+    assert [row["draws"] for row in answer.rows] == [5, 5, 5, 5, 5]
 
 
 def test_without_the_starter_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

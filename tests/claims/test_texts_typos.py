@@ -106,13 +106,6 @@ def test_typos_without_one_of_the_two(tmp_path: Path) -> None:
         typos.CLAIM.measure(bench(tmp_path, lambda run, text: True, "typos", cells=cells))
 
 
-def test_the_small_form_takes_fewer_draws(tmp_path: Path) -> None:
-    small, full = (bench(tmp_path, lambda run, text: True, "typos", size=size) for size in ("small", "full"))
-    for each in (small, full):
-        typos.CLAIM.measure(each)
-    assert (small.asked, full.asked) == (["typos seed=0,1,2"], ["typos"])
-
-
 def test_quartiles_are_equal_parts_lowest_first() -> None:
     parts = typos.quartiles(np.array([0.5, 0.0, 0.0, 0.9, 0.2, 0.2, 0.1]))
     assert [np.flatnonzero(part).tolist() for part in parts] == [[1, 2], [4, 6], [0, 5], [3]]

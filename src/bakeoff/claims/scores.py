@@ -127,11 +127,6 @@ def change_of_gap(a: Scored, b: Scored, *, from_a: Scored, from_b: Scored) -> Es
     return stats.interval(scores, row_variance=variance, rows=rows, groups=one.n_groups, least=-2.0, most=2.0)
 
 
-def draws(n: int) -> str:
-    """The override that asks for so many draws, seed and draw being one number."""
-    return "seed=" + ",".join(str(seed) for seed in range(n))
-
-
 def accuracy_series(label: str, by_x: Mapping[float, Scored]) -> Series:
     """Accuracy in per cent with its interval, at each x in the order given."""
     found = [cell.accuracy for cell in by_x.values()]

@@ -3,11 +3,12 @@
 A record takes milliseconds to build and a tenth of one to parse, so all are parsed, and those that cannot matter go first.
 """
 
-import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+import orjson
 
 from bakeoff.errors import DataError
 from bakeoff.record import SCHEMA_VERSION, Record
@@ -150,7 +151,7 @@ def _parse(store: Store, name: str) -> Iterator[Plain]:
         folder = f"{store.root}/{run_id}"
         try:
             with open(f"{folder}/{name}", "rb") as file:
-                plain = json.loads(file.read())
+                plain = orjson.loads(file.read())
         except (OSError, ValueError):
             continue
         readable = isinstance(plain, dict) and plain.get("run_id") == run_id and isinstance(plain.get("run"), dict)

@@ -17,7 +17,7 @@ from bakeoff.claims.claim import Answer, Baked, Bench, Cell, Claim, NotMeasured
 from bakeoff.claims.labelled_texts import validation_rows
 from bakeoff.claims.pictures import Heatmap, Lines, Series
 from bakeoff.claims.rules import Measured
-from bakeoff.claims.scores import Scored, all_run_ids, draws, scored
+from bakeoff.claims.scores import Scored, all_run_ids, scored
 from bakeoff.data import checkpoint, longdoc
 from bakeoff.data.saved import read_tokeniser
 from bakeoff.data.tokens import CheckpointTokeniser
@@ -35,7 +35,6 @@ SHARES = (JUDGED, 0.4, 0.6, 0.8)
 LOOKED_AT = 200
 """Test texts on which heads are watched."""
 MOSTLY = 0.5
-SMALL_DRAWS = 3
 Order = Literal["least worth first", "random"]
 ORDERS: tuple[Order, ...] = ("least worth first", "random")
 
@@ -61,8 +60,7 @@ class Pruned:
 
 def measure(bench: Bench) -> Answer:
     """Watch the published heads, then bake with kept weights and take heads out."""
-    few = (draws(SMALL_DRAWS),) if bench.size == "small" else ()
-    whole = next(iter(scored(bench.bake("head_roles", *few, keep_weights=True), by=lambda run: run.model.name).values()))
+    whole = next(iter(scored(bench.bake("head_roles", keep_weights=True), by=lambda run: run.model.name).values()))
     texts = bench.texts(whole.run)
     ordered = [texts[row] for row in whole.answers.row_ids.tolist()]
     previous = previous_token_weights(ordered[:LOOKED_AT])

@@ -12,7 +12,7 @@ import numpy as np
 from bakeoff.claims import contrasts, rules
 from bakeoff.claims.claim import Answer, Bench, Cell, Claim, NotMeasured
 from bakeoff.claims.rules import Measured
-from bakeoff.claims.scores import Scored, all_run_ids, difference, draws, scored
+from bakeoff.claims.scores import Scored, all_run_ids, difference, scored
 from bakeoff.report.stats import Estimate
 
 PRETRAINED, FLOOR = "pretrained", "tfidf"
@@ -26,7 +26,6 @@ CONTRASTS = (
     *("whereas", "unless", "except", "rather"),
 )
 _NUANCE = re.compile(rf"\b(?:{'|'.join((*NEGATORS, *CONTRASTS))})\b|n['’]t\b", re.IGNORECASE)
-SMALL_DRAWS = 3
 
 
 def has_nuance(text: str) -> bool:
@@ -36,8 +35,7 @@ def has_nuance(text: str) -> bool:
 
 def measure(bench: Bench) -> Answer:
     """Bake with kept weights, split the test rows in two, and pair over rows and draws."""
-    few = (draws(SMALL_DRAWS),) if bench.size == "small" else ()
-    cells = scored(bench.bake("nuance", *few, keep_weights=True), by=lambda run: run.model.name)
+    cells = scored(bench.bake("nuance", keep_weights=True), by=lambda run: run.model.name)
     if PRETRAINED not in cells or FLOOR not in cells:
         raise NotMeasured(f"{PRETRAINED} and {FLOOR} are not both recorded, and the claim compares the two")
     ours, floor = cells[PRETRAINED], cells[FLOOR]

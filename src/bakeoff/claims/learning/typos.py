@@ -17,14 +17,13 @@ from bakeoff.claims.claim import Answer, Bench, Cell, Claim, NotMeasured
 from bakeoff.claims.keyboard import mistype
 from bakeoff.claims.labelled_texts import fit_texts, unseen_share, words_of
 from bakeoff.claims.pictures import Lines, Series
-from bakeoff.claims.scores import Scored, all_run_ids, draws, scored
+from bakeoff.claims.scores import Scored, all_run_ids, scored
 from bakeoff.report.stats import Estimate, Floats
 
 PRETRAINED, RECURRENT = "pretrained", "bilstm"
 RATES, JUDGED, SEED = (0.0, 0.05, 0.1, 0.2), 0.1, 0
 """Shares of words with an edit, the one that the rule reads, and the seed of the edits."""
 QUARTILES = 4
-SMALL_DRAWS = 3
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,8 +48,7 @@ class Mistyped:
 
 def measure(bench: Bench) -> Answer:
     """Bake with kept weights, ask them about mistyped texts, and pair over rows and draws."""
-    few = (draws(SMALL_DRAWS),) if bench.size == "small" else ()
-    cells = scored(bench.bake("typos", *few, keep_weights=True), by=lambda run: run.model.name)
+    cells = scored(bench.bake("typos", keep_weights=True), by=lambda run: run.model.name)
     if PRETRAINED not in cells or RECURRENT not in cells:
         raise NotMeasured(f"{PRETRAINED} and {RECURRENT} are not both recorded, and the claim compares the two")
     pretrained, answers = cells[PRETRAINED], cells[PRETRAINED].answers
