@@ -6,8 +6,6 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any, Literal
 
-import orjson
-
 from bakeoff import convert
 from bakeoff.errors import BakeoffError
 from bakeoff.serving_facts import Agreement as Agreement
@@ -208,9 +206,13 @@ class NewerSchema(BakeoffError):
     """A record of a schema version that this code does not know yet."""
 
 
-def from_json(text: str | bytes) -> Record:
+def from_json(text: str) -> Record:
+    """As `from_plain`, of a record's JSON; raises ValueError where it is none."""
+    return from_plain(json.loads(text))
+
+
+def from_plain(plain: Any) -> Record:
     """Read a record; raises BakeoffError when it is no record of this schema or its id does not match its Run."""
-    plain = orjson.loads(text)
     version = plain.get("schema_version") if isinstance(plain, dict) else None
     if isinstance(version, int) and version > SCHEMA_VERSION:
         raise NewerSchema(f"a newer bakeoff wrote it (schema version {version}, here {SCHEMA_VERSION}): upgrade bakeoff to read it")

@@ -98,16 +98,20 @@ class Store:
     def load(self, run_id: str) -> Record | None:
         """The record of a finished Run; None while it is missing, unreadable or another Run's."""
         try:
-            record = records.from_json((self.folder(run_id) / RECORD).read_bytes())
+            record = self.read(run_id)
         except (OSError, ValueError, BakeoffError):
             return None
         return record if record.run_id == run_id else None
+
+    def read(self, run_id: str) -> Record:
+        """What stands in a Run's `record.json`, which may be another Run's. Raises OSError, ValueError or BakeoffError for none."""
+        return records.from_json((self.folder(run_id) / RECORD).read_text(encoding="utf-8"))
 
     def unreadable(self, run_id: str) -> Unreadable | None:
         """Why a Run's `record.json` is no record, which `load` passes over; null for a record, and where there is none."""
         why, newer = None, False
         try:
-            record = records.from_json((self.folder(run_id) / RECORD).read_bytes())
+            record = self.read(run_id)
             if record.run_id != run_id:
                 why = f"it is the record of {record.run_id}"
         except (FileNotFoundError, NotADirectoryError):

@@ -174,10 +174,12 @@ def _glance(plain: Plain) -> _Glance:
     )
 
 
+_TOLD_BY = {"dataset": "dataset", "dataset_fingerprint": "fingerprint", "model": "model"}
+
+
 def _fits(glance: _Glance, wanted: Mapping[str, str]) -> bool:
     """The filters that can be told before a record is built."""
-    own = {"dataset": glance.dataset, "dataset_fingerprint": glance.fingerprint, "model": glance.model}
-    return all(own.get(column, value) == value for column, value in wanted.items())
+    return all(getattr(glance, _TOLD_BY[column]) == value for column, value in wanted.items() if column in _TOLD_BY)
 
 
 def _matches(record: Record, wanted: Mapping[str, str]) -> bool:

@@ -3,8 +3,11 @@
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+import orjson
+
+from bakeoff import record as records
 from bakeoff.record import Record
-from bakeoff.store import Store
+from bakeoff.store import RECORD, Store
 
 if TYPE_CHECKING:
     from bakeoff.report.stats import Answers
@@ -26,3 +29,8 @@ class ReadOnce(Store):
                 return None
             self._known[run_id] = record
         return self._known[run_id]
+
+    def read(self, run_id: str) -> Record:
+        """As `Store.read`, by a parser that takes a fifth of the time."""
+        with open(f"{self.root}/{run_id}/{RECORD}", "rb") as file:
+            return records.from_plain(orjson.loads(file.read()))

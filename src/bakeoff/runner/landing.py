@@ -62,7 +62,7 @@ def _keep(task: Task, own: Packed, end: Finished, *, best_of: Container[str] | N
     folder = clear(task, tell)
     _add_log(task, own)  # not before: a folder that is set aside takes its log along
     shipping.unpack(own, folder)
-    record = records.from_json(content)
+    record = records.from_json(content.decode())
     if record.run_id != task.run.run_id:
         raise RuntimeError(f"a worker answered {record.run_id} when asked {task.run.run_id}")
     if best_of is not None and record.status == "ok" and not isinstance(record.run.probe, Pretrain):
@@ -76,7 +76,7 @@ def _unpacking(own: Packed, content: bytes) -> Callable[[Run, Path, Notify, Call
 
     def bake(_run: Run, folder: Path, _notify: Notify, _write: Callable[[Record], None]) -> Record:
         shipping.unpack(own, folder)
-        return records.from_json(content)
+        return records.from_json(content.decode())
 
     return bake
 
