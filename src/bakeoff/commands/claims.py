@@ -16,7 +16,7 @@ from bakeoff.commands.claims_text import Told, about, as_json, as_text, how_long
 from bakeoff.errors import BakeoffError, ConfigError
 from bakeoff.provenance import gpu_name, machine_facts, provenance
 from bakeoff.record import MachineFacts
-from bakeoff.report import claims_page
+from bakeoff.report import claims_page, words
 from bakeoff.runner.failure import describe
 from bakeoff.store import Store, default_root, utc_now
 
@@ -136,7 +136,7 @@ def _keep(claim: Claim, answer: Answer, bench: StoreBench, *, seconds: float) ->
 
 
 def _machine_line(facts: MachineFacts) -> str:
-    return f"{facts.processor}, {facts.usable_cpus} CPUs, {facts.memory_gb:.0f} GB, {facts.gpu or 'no GPU'}"
+    return f"{facts.processor}, {words.count(facts.usable_cpus, 'CPU')}, {facts.memory_gb:.0f} GB, {facts.gpu or 'no GPU'}"
 
 
 def _place(error: Exception) -> str:
