@@ -228,8 +228,8 @@ def test_a_recorded_sweep_is_planned_from_each_record_once(
         path.parent.mkdir(parents=True)
         path.write_text(factories.make_record(run, labels, labels).to_json())
     read: list[str] = []
-    from_json = store.records.from_json
-    monkeypatch.setattr(store.records, "from_json", lambda text: (read.append(text), from_json(text))[1])
+    from_plain = store.records.from_plain
+    monkeypatch.setattr(store.records, "from_plain", lambda plain: (read.append(plain["run_id"]), from_plain(plain))[1])
     monkeypatch.setattr("bakeoff.commands.sweep.check_run", lambda *_: pytest.fail("asked about the data of a recorded Run"))
     monkeypatch.setattr(sys, "argv", ["bakeoff", "sweep", str(file), *(["--dry-run"] if dry_run else [])])
     with pytest.raises(SystemExit) as end:
