@@ -175,6 +175,7 @@ def _glance(plain: Plain) -> _Glance:
 
 
 _TOLD_BY = {"dataset": "dataset", "dataset_fingerprint": "fingerprint", "model": "model"}
+"""Columns of `bakeoff records` that a glance holds, and as what."""
 
 
 def _fits(glance: _Glance, wanted: Mapping[str, str]) -> bool:

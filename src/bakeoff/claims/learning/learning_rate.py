@@ -143,8 +143,8 @@ CLAIM = Claim(
         "best rate (upper bound of the difference at most 0), and the scratch transformer at 2e-5 is near chance (upper bound of its "
         "accuracy at most the largest class's share + 2 points)."
     ),
-    seconds={"small": 1300, "full": 6000},
-    shared_seconds={"labels-1000": {"small": 270, "full": 450}},
+    seconds={"small": 2200, "full": 6000},
+    shared_seconds={"labels-1000": {"small": 450, "full": 450}},
     measure=measure,
     sweeps=("learning_rate",),
 )

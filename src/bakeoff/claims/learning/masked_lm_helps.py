@@ -83,8 +83,8 @@ CLAIM = Claim(
         "Holds when masked-LM pretraining on the unlabelled pool raises the accuracy of the same transformer (lower bound of the gain "
         "above 0) at every number of labels measured, 100 and 1,000 in the full form."
     ),
-    seconds={"small": 1700, "full": 6000},
-    shared_seconds={"labels-1000": {"small": 120, "full": 300}},
+    seconds={"small": 2800, "full": 6000},
+    shared_seconds={"labels-1000": {"small": 200, "full": 300}},
     measure=measure,
     sweeps=("masked_lm_helps",),
 )

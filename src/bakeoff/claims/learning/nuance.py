@@ -109,7 +109,7 @@ CLAIM = Claim(
         "Holds when the fine-tuned encoder's lead over TF-IDF is larger on test texts with a negator or a contrast word than on the rest "
         "(lower bound of the difference of the two leads above 0)."
     ),
-    seconds={"small": 300, "full": 600},
+    seconds={"small": 600, "full": 600},
     measure=measure,
     sweeps=("nuance",),
 )

@@ -185,7 +185,7 @@ CLAIM = Claim(
         "Holds when, with 10% of the test texts' words mistyped, the BiLSTM loses more points than the fine-tuned encoder, and the "
         "encoder's lead is larger on the quarter of the texts with most unseen words than on that with fewest (lower bounds above 0)."
     ),
-    seconds={"small": 420, "full": 900},
+    seconds={"small": 900, "full": 900},
     measure=measure,
     sweeps=("typos",),
 )
