@@ -4,12 +4,15 @@ import dataclasses
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.sparse import csr_matrix
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 
 import factories
 from bakeoff.models.linear import MajorityClassifier, TfidfClassifier
-from bakeoff.models.logistic import folds
+from bakeoff.models.logistic import Regression, condensed, folds
 
 SPEC = factories.MODELS["tfidf"]
 
@@ -87,3 +90,36 @@ def test_folds_interleave_classes_and_keep_clusters_together() -> None:
     assert folds(labels, clusters, 5).tolist() == [0, 1, 2, 3, 4, 1, 2, 3, 4, 0]
     clusters[9] = 3  # … or the fourth, whose fold it then shares
     assert folds(labels, clusters, 5)[9] == 3
+
+
+@given(st.data())
+def test_condensed_features_keep_every_product_of_two_rows(data: st.DataObject) -> None:
+    """Which is all that a fit with a squared penalty sees of them."""
+    rows, features = data.draw(st.integers(1, 6)), data.draw(st.integers(1, 12))
+    values = st.sampled_from([0.0, 0.0, 0.5, 1.0, 2.0])
+    dense = np.array(data.draw(st.lists(st.lists(values, min_size=features, max_size=features), min_size=rows, max_size=rows)))
+    fewer, spread = condensed(csr_matrix(dense))
+    kept = fewer.toarray()
+    np.testing.assert_allclose(kept @ kept.T, dense @ dense.T, atol=1e-12)
+    found = dense[:, dense.any(axis=0)]
+    directions = {tuple(np.round(column / np.linalg.norm(column), 9)) for column in found.T}
+    assert kept.shape[1] == (len(directions) or features)
+    if spread is not None:
+        np.testing.assert_allclose(dense @ spread.toarray(), kept, atol=1e-12)
+
+
+def test_features_that_are_multiples_of_each_other_share_a_weight_as_scikit_learn_shares_it() -> None:
+    generator = np.random.default_rng(0)
+    base = generator.random((40, 5)) * (generator.random((40, 5)) < 0.3)
+    features = csr_matrix(np.hstack([base, 2 * base[:, :3], np.eye(40), 0.5 * np.eye(40), np.zeros((40, 1))]))
+    labels = np.arange(40) % 3
+    assert condensed(features)[0].shape == (40, 5 + 40)
+    found = Regression(c_grid=(10.0,), cv_folds=5, n_classes=3, seed=0).fit(features, labels, 10.0)
+    reference = LogisticRegression(C=10.0, max_iter=1000).fit(features, labels)
+    np.testing.assert_allclose(found.coefficients, reference.coef_, atol=1e-6)
+    assert found.coefficients[:, -1].tolist() == [0.0, 0.0, 0.0]
+
+
+def test_dense_features_are_fitted_as_they_are() -> None:
+    features = np.ones((4, 3))
+    assert condensed(features) == (features, None)

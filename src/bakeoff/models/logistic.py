@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse import csr_matrix, issparse
 from sklearn.linear_model import LogisticRegression
 
 Labels = npt.NDArray[np.int64]
@@ -13,6 +14,8 @@ Scores = npt.NDArray[np.float64]
 
 SHORTEST_FOLDED_CLASS = 2
 """Labels the second-largest class needs before C can be chosen by cross-validation."""
+
+_PROJECTIONS = 3
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,14 +56,23 @@ class Regression:
         losses = np.zeros(len(self.c_grid))
         for fold in np.unique(fold_of):
             train, held = fold_of != fold, fold_of == fold
+            known, spread = condensed(features[train])
+            asked = features[held] if spread is None else features[held] @ spread
             for i, c in enumerate(self.c_grid):
-                probabilities = softmax(self.fit(features[train], labels[train], c).scores(features[held]))
+                probabilities = softmax(self._fit(known, labels[train], c).scores(asked))
                 chosen = probabilities[np.arange(held.sum()), labels[held]]
                 losses[i] -= np.log(np.maximum(chosen, 1e-6)).sum()
         return float(self.c_grid[int(np.argmin(losses))])
 
     def fit(self, features: Any, labels: Labels, c: float) -> Weights:
         """Weights at one C."""
+        known, spread = condensed(features)
+        weights = self._fit(known, labels, c)
+        if spread is None:
+            return weights
+        return Weights(coefficients=np.asarray(weights.coefficients @ spread.T), intercepts=weights.intercepts)
+
+    def _fit(self, features: Any, labels: Labels, c: float) -> Weights:
         present = np.unique(labels)
         coefficients = np.zeros((self.n_classes, features.shape[1]))
         intercepts = np.full(self.n_classes, -np.inf)
@@ -73,6 +85,28 @@ class Regression:
         else:
             coefficients[present], intercepts[present] = regression.coef_, regression.intercept_
         return Weights(coefficients=coefficients, intercepts=intercepts)
+
+
+def condensed(features: Any) -> tuple[Any, csr_matrix | None]:
+    """Fewer features that fit to the same answer, and the matrix (features, fewer) that makes them; dense ones stay as they are.
+
+    Features that are multiples of each other, as the n-grams of one row alone are, get weights in the same proportion from any
+    fit with a squared penalty. So one stands for them all, as long as they are together: rotated onto it, no row and no penalty
+    changes. On bags of words most features are such.
+    """
+    if not issparse(features):
+        return features, None
+    norms = np.sqrt(np.asarray(features.multiply(features).sum(axis=0)).ravel())
+    found = np.flatnonzero(norms)
+    if not len(found):
+        return features, None
+    # Multiples of each other project onto the same random numbers, once each has length 1; unequal ones never do, in practice
+    onto = np.random.default_rng(0).standard_normal((features.shape[0], _PROJECTIONS))
+    marks = np.round(np.asarray(features.T @ onto)[found] / norms[found, None], 9)
+    _, of_feature = np.unique(marks, axis=0, return_inverse=True)
+    lengths = np.sqrt(np.bincount(of_feature, norms[found] ** 2))
+    spread = csr_matrix((norms[found] / lengths[of_feature], (found, of_feature)), shape=(features.shape[1], len(lengths)))
+    return features @ spread, spread
 
 
 def softmax(scores: Scores) -> Scores:
