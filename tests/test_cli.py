@@ -9,7 +9,8 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -508,15 +509,22 @@ linear.MajorityClassifier.fit = lambda *_: os._exit(9)
 """
 
 
+@pytest.fixture
+def spare() -> Iterator[Path]:
+    """A folder for temporary files, whose path is short enough for a socket in it."""
+    with tempfile.TemporaryDirectory() as folder:
+        yield Path(folder)
+
+
 @pytest.mark.slow
-def test_no_text_leaves_the_data_and_its_cache(here: Path, tmp_path: Path, broken: list[str]) -> None:
+def test_no_text_leaves_the_data_and_its_cache(here: Path, tmp_path: Path, broken: list[str], spare: Path) -> None:
     """A good Run, one whose error quotes a text, one with broken weights and one that exits with code 9; W&B offline, then the page."""
     pool, test = (
         write_csv(tmp_path / f"{name}.csv", [(f"{text} {CANARY}", label) for text, label in rows(24, seed=seed)])
         for seed, name in enumerate(("pool", "test"))
     )
-    startup, spare, cache = (tmp_path / name for name in ("startup", "spare", "cache"))
-    for folder in (startup, spare, here / "conf" / "model"):
+    startup, cache = (tmp_path / name for name in ("startup", "cache"))
+    for folder in (startup, here / "conf" / "model"):
         folder.mkdir(parents=True)
     (startup / "sitecustomize.py").write_text(RAISES)
     settings = {"good": TINY["bilstm"], "broken": broken}

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 from transformers import AutoConfig
 
@@ -15,7 +16,6 @@ import factories
 import served
 from bakeoff import spec
 from bakeoff.models import sizes
-from bakeoff.models.attention import MultiHeadAttention
 from bakeoff.models.bilstm import BiLstmClassifier
 from bakeoff.models.pretrained import PretrainedClassifier
 from bakeoff.models.scratch import ScratchClassifier
@@ -59,7 +59,6 @@ def test_the_starter_checkpoint_takes_what_its_architecture_says() -> None:
 def test_an_encoder_as_pytorch_counts_it(family: str, tokens: int) -> None:
     size = served.size(family, positions=2048)
     config = sizes.config_of(size)
-    config._attn_implementation = "eager"  # the counter knows no fused attention of a CPU
     module = PretrainedClassifier(factories.MODELS["pretrained"], config=config, n_classes=3).eval()
     assert flops.of_encoder(size, tokens=tokens, n_classes=3) == counted(module, tokens)
 
@@ -85,9 +84,6 @@ def test_a_bilstm_as_pytorch_counts_it(layers: int, directions: str, pooling: st
 def test_a_scratch_transformer_as_pytorch_counts_it(changes: dict[str, object]) -> None:
     model = dataclasses.replace(factories.MODELS["scratch"], feed_forward=40, layers=3, **changes)
     module = ScratchClassifier(model, vocabulary_size=50, n_classes=3, pad_id=0).eval()
-    for part in module.modules():
-        if isinstance(part, MultiHeadAttention):
-            part.fused = False  # the counter knows no fused attention of a CPU
     assert flops.of_scratch(model, tokens=9, n_classes=3) == counted(module, 9)
     run = factories.make_run(model=model)
     assert cost.flops_per_document(run, lengths_tokens=np.array([9]), n_classes=3, n_special_tokens=2) == flops.of_scratch(
@@ -97,8 +93,9 @@ def test_a_scratch_transformer_as_pytorch_counts_it(changes: dict[str, object]) 
 
 def counted(module: torch.nn.Module, tokens: int) -> int:
     ids, lengths = torch.randint(5, 50, (1, tokens)), torch.tensor([tokens])
-    # oneDNN's fused LSTM is one operator, inside which the counter does not look
-    with torch.backends.mkldnn.flags(enabled=False), torch.inference_mode(), FlopCounterMode(display=False) as counter:
+    # oneDNN's fused LSTM and the fused attention of a CPU are one operator each, inside which the counter does not look
+    separate = torch.backends.mkldnn.flags(enabled=False), sdpa_kernel(SDPBackend.MATH)
+    with separate[0], separate[1], torch.inference_mode(), FlopCounterMode(display=False) as counter:
         module(ids, lengths)
     return int(counter.get_total_flops())
 

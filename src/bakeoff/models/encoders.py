@@ -14,6 +14,7 @@ from torch import nn
 
 from bakeoff.errors import ConfigError
 from bakeoff.models import extended, pooling
+from bakeoff.models.banded import by_blocks
 from bakeoff.spec import LongDoc
 
 _SEPARATOR = "segment_separator_id"
@@ -53,7 +54,7 @@ def load(folder: Path, extend: LongDoc | None = None) -> nn.Module:
             "name a folder that transformers' save_pretrained wrote"
         )
     if carried is None or carried is config:
-        return encoder  # type: ignore[no-any-return]
+        return by_blocks(encoder)
     longer = fresh(carried)
     longer.load_state_dict(extended.weights_of(encoder.state_dict(), config, carried))
     return longer.train(encoder.training)
@@ -84,7 +85,7 @@ def fresh(config: Any) -> nn.Module:
     """An encoder with random weights for a `transformers` configuration."""
     from transformers import AutoModel
 
-    return AutoModel.from_config(config, **_options(config))  # type: ignore[no-any-return]
+    return by_blocks(AutoModel.from_config(config, **_options(config)))
 
 
 def _options(config: Any) -> dict[str, Any]:

@@ -45,7 +45,7 @@ def of_encoder(size: EncoderSize, *, tokens: int, n_classes: int, window: int = 
     n, d = tokens, size.width
     if size.family == "longformer":
         n = -(-n // window) * window
-    core = _blocks(n, d, window) + _global_token(n, d) if size.family == "longformer" else 4 * n * n * d
+    core = _blocks(n, d, window) + _global_token(n, d, size.heads) if size.family == "longformer" else 4 * n * n * d
     products = 6 if size.family == "modernbert" else 4
     layer = 8 * n * d * d + core + products * n * d * size.feed_forward
     return float(size.layers * layer + 2 * d * n_classes)
@@ -66,17 +66,18 @@ def passes_tokens(tokens: int, longdoc: LongDoc, *, n_special_tokens: int) -> li
 
 
 def _blocks(n: int, d: int, window: int) -> int:
-    """Longformer's sliding core with w tokens each way (Beltagy et al., 2020), as Hugging Face computes it.
+    """Longformer's sliding core with w tokens each way (Beltagy et al., 2020), as `models.banded` computes it.
 
-    QKᵀ: n/w − 1 overlapping blocks of 2·w by 2·w, 8·w²·d each. Weights with V: n/w blocks of w by 3·w, 6·w²·d each.
+    QKᵀ, and weights with V: n/w blocks of w by 3·w, 6·w²·d each.
     """
     w = window // 2
-    return (n // w - 1) * 8 * w * w * d + n // w * 6 * w * w * d
+    return n // w * 12 * w * w * d
 
 
-def _global_token(n: int, d: int) -> int:
-    """The first token of a Longformer, which attends to all n and is attended by all.
+def _global_token(n: int, d: int, heads: int) -> int:
+    """The first token of a Longformer, which attends to all n and is attended by all, as `models.banded` computes it.
 
-    Keys and values of its own kind 4·n·d², its own query 2·d²; its scores and sum, and those of the others with it, 2·n·d each.
+    Its query, that onto the weights of its keys, and its values 2·d² each; its scores and sum over the states 2·n·d a head each;
+    the scores of the others with it, and its share of what they read, 2·n·d each.
     """
-    return 4 * n * d * d + 2 * d * d + 8 * n * d
+    return 6 * d * d + 4 * n * d * heads + 4 * n * d
