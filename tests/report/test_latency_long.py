@@ -65,6 +65,13 @@ def test_seconds_tokens_memory_and_exponents_stand_on_the_page(store: Store) -> 
     (longest,) = [row for row in rows if row[4] == "32,768" and row[0] == "pretrained (minilm-l6)"]
     assert longest[5:] == ["16.4 (8.19 to 32.8)", "65,536", "628", "5"]
     assert len([row for row in rows if row[-1] == "5"]) == 2 * len(TOKENS)
+    answer = found.split("## The answer")[1].split("\n## ")[0]
+    assert (
+        "**reviews, one document at a time on the CPU with 1 thread: what a document of 32,768 tokens takes, read whole.** "
+        "pretrained (minilm-l6) · windows-256-64 mean_logits: 16.4 s and 628 MB, growing linearly (exponent 1.00); "
+        "bilstm · full: 1,074 s, growing faster than linear (exponent 2.00)."
+    ) in answer
+    assert "own test documents" not in found
     assert "at least 5 timed calls a length" in rest
     assert "up to 1.1 is called linear here" in rest
     assert "Latency against length" not in found

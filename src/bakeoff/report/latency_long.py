@@ -38,6 +38,27 @@ class Growth:
     """Over those from 4,096 tokens up."""
 
     @property
+    def name(self) -> str:
+        """The candidate and how it reads: `bilstm · windows-256-64 mean_logits`."""
+        reading = self.timing.record.run.longdoc.label
+        return self.timing.label if reading in self.timing.label else f"{self.timing.label} · {reading}"
+
+    @property
+    def tokens(self) -> int:
+        """The longest document that was timed."""
+        return _known(self.timing, _seconds)[-1][0]
+
+    @property
+    def seconds(self) -> float:
+        """What that one takes."""
+        return _known(self.timing, _seconds)[-1][1]
+
+    @property
+    def peak_memory_mb(self) -> float | None:
+        """What that one takes; None where it is not known."""
+        return dict(_known(self.timing, lambda point: point.peak_memory_mb)).get(self.tokens)
+
+    @property
     def word(self) -> str:
         """`linear` or `faster than linear`, by the whole range; a dash without a fit."""
         if self.whole is None:

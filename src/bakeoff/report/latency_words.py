@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from bakeoff.report import words
+from bakeoff.report import latency_long, words
 from bakeoff.report.timing import Session, Timing, to_reference
 from bakeoff.report.words import Answer
 
@@ -10,9 +10,13 @@ MOST_NAMED = 4
 
 
 def answers(sessions: Sequence[Session]) -> list[Answer]:
-    """One answer a session: who answers fastest, and how the others compare; a contended session answers nothing."""
+    """One answer a session: who answers fastest, and how the others compare; a contended session answers nothing.
+
+    One that timed nothing but long documents tells what its longest one takes.
+    """
     asked = [f"{session.dataset}, {session.setting}" for session in sessions]
-    return [answer(session, among=asked.count(where) > 1) for session, where in zip(sessions, asked, strict=True) if session.timings]
+    said = [answer(session, among=asked.count(where) > 1) for session, where in zip(sessions, asked, strict=True) if session.timings]
+    return said + [found for session in sessions if not session.timings and (found := whole_documents(session)) is not None]
 
 
 def answer(session: Session, *, among: bool = False) -> Answer:
@@ -21,9 +25,7 @@ def answer(session: Session, *, among: bool = False) -> Answer:
     if among:
         where += f", the {len(session.timings)} timed in session {session.session_id.split('-')[0]}"
     if session.contended:
-        return Answer(
-            lead=f"{where}: not settled.", rest=f"Session {session.session_id} was contended: measure it again on a quiet machine."
-        )
+        return _not_settled(session, where)
     if session.probe.scenario == "offline":
         return _offline(session, where)
     first, *others = session.timings
@@ -32,6 +34,34 @@ def answer(session: Session, *, among: bool = False) -> Answer:
         [f"95% interval of the median {words.three_digits(interval.low)} to {words.three_digits(interval.high)} ms"] if interval else []
     )
     return Answer(lead=f"{where}: {first.label} answers fastest", rest=" ".join([f"({', '.join(about)}).", *_listing(others, _times)]))
+
+
+def whole_documents(session: Session) -> Answer | None:
+    """What the longest document that was timed takes by each reading, fastest first; None where no long ones were."""
+    where, growths = f"{session.dataset}, {session.setting}", latency_long.growths(session)
+    if not growths:
+        return None
+    if session.contended:
+        return _not_settled(session, where)
+    longest = max(growth.tokens for growth in growths)
+    asked = sorted((growth for growth in growths if growth.tokens == longest), key=lambda growth: growth.seconds)
+    said = [f"{growth.name}: {words.three_digits(growth.seconds)} s{_memory(growth)}, {_growing(growth)}" for growth in asked]
+    return Answer(lead=f"{where}: what a document of {longest:,} tokens takes, read whole.", rest="; ".join(said) + ".")
+
+
+def _memory(growth: latency_long.Growth) -> str:
+    return "" if growth.peak_memory_mb is None else f" and {growth.peak_memory_mb:,.0f} MB"
+
+
+def _growing(growth: latency_long.Growth) -> str:
+    if growth.whole is None:
+        return "too few lengths to say how it grows"
+    how = "linearly" if growth.word == "linear" else growth.word
+    return f"growing {how} (exponent {growth.whole.exponent:.2f})"
+
+
+def _not_settled(session: Session, where: str) -> Answer:
+    return Answer(lead=f"{where}: not settled.", rest=f"Session {session.session_id} was contended: measure it again on a quiet machine.")
 
 
 def _offline(session: Session, where: str) -> Answer:
