@@ -1,6 +1,8 @@
 """Longformer's attention by blocks: what `transformers` answers, and its slopes."""
 
 import copy
+import pickle
+from collections.abc import Callable
 
 import pytest
 import torch
@@ -31,7 +33,7 @@ def published(dropout: float = 0.0) -> nn.Module:
 
 @pytest.fixture(autouse=True)
 def several_calls(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(banded, "BLOCKS_AT_ONCE", 3)
+    monkeypatch.setattr(banded, "TOKENS_AT_ONCE", 3 * WINDOW // 2)
 
 
 def asked(tokens: int) -> tuple[torch.Tensor, torch.Tensor]:
@@ -72,8 +74,43 @@ def test_other_tokens_that_attend_to_all_are_left_to_transformers() -> None:
     everywhere[:, [0, 7]] = 1
     inputs = {"input_ids": ids, "attention_mask": mask.long(), "global_attention_mask": everywhere}
     assert torch.equal(ours(**inputs).last_hidden_state[mask], theirs(**inputs).last_hidden_state[mask])
+    assert torch.equal(ours(ids, mask.long(), everywhere).last_hidden_state[mask], theirs(**inputs).last_hidden_state[mask])
     inputs["global_attention_mask"] = torch.zeros_like(ids)
     assert torch.equal(ours(**inputs).last_hidden_state[mask], theirs(**inputs).last_hidden_state[mask])
+
+
+def test_more_than_the_last_states_is_left_to_transformers() -> None:
+    encoder = banded.by_blocks(published())
+    ids, mask = asked(30)
+    inputs = encoders.inputs_of(encoder, ids, mask)
+    last = encoder(**inputs).last_hidden_state
+    every = encoder(**inputs, output_hidden_states=True).hidden_states
+    encoder.config.output_hidden_states = True
+    assert len(every) == len(encoder(**inputs).hidden_states) == 3
+    torch.testing.assert_close(every[-1][mask], last[mask], rtol=0, atol=2e-6)
+
+
+def test_a_layer_is_called_as_a_module_whose_hooks_see_what_it_returns() -> None:
+    encoder = banded.by_blocks(published())
+    seen: list[torch.Tensor] = []
+    for layer in encoder.encoder.layer:
+        layer.register_forward_hook(lambda module, given, answer: seen.append(answer[0]))
+    ids, mask = asked(30)
+    last = encoders.states(encoder, ids, mask)
+    assert [states.shape for states in seen] == [(3, 32, 32)] * 2
+    assert torch.equal(seen[-1][:, :30], last)
+
+
+@pytest.mark.parametrize("again", [copy.deepcopy, lambda encoder: pickle.loads(pickle.dumps(encoder))])
+def test_a_copy_reads_with_weights_of_its_own(again: Callable[[nn.Module], nn.Module]) -> None:
+    encoder = banded.by_blocks(published())
+    other = again(encoder)
+    ids, mask = asked(30)
+    before = encoders.states(encoder, ids, mask)
+    assert torch.equal(encoders.states(other, ids, mask), before)
+    for parameter in encoder.parameters():
+        nn.init.zeros_(parameter)
+    assert torch.equal(encoders.states(other, ids, mask), before)
 
 
 def test_dropout_drops_weights_in_training_alone() -> None:
@@ -88,6 +125,6 @@ def test_dropout_drops_weights_in_training_alone() -> None:
 
 def test_every_encoder_that_is_made_reads_by_blocks() -> None:
     made = encoders.fresh(published().config)
-    assert made.forward.__func__ is banded.read_by_blocks
+    assert made.forward.func is banded.read_by_blocks
     assert "forward" not in vars(encoders.fresh(BertConfig(vocab_size=9, hidden_size=12, num_hidden_layers=1, intermediate_size=8)))
     assert dict(made.state_dict()).keys() == dict(published().state_dict()).keys()

@@ -6,21 +6,24 @@ that of the first token, through PyTorch's fused attention, and goes on through 
 and, but for rounding, the answers are those of `transformers`.
 """
 
-from types import MethodType
+from functools import partial
 from typing import Any
 
 import torch
 from torch import nn
 from torch.nn.functional import dropout, pad, scaled_dot_product_attention
 
-BLOCKS_AT_ONCE = 8
-"""Blocks of half a window that go through a layer together."""
+TOKENS_AT_ONCE = 1024
+"""How many go through a layer together, in whole blocks of half a window."""
 
 
 def by_blocks(encoder: nn.Module) -> nn.Module:
     """An encoder that reads by blocks from now on where it is a Longformer; others stay as they are."""
     if type(encoder).__name__ == "LongformerModel":  # named, since its import takes seconds
-        encoder.forward = MethodType(read_by_blocks, encoder)
+        encoder.forward = partial(read_by_blocks, encoder)  # unlike a method's, its copies and pickles are right
+        for module in encoder.modules():
+            if type(module).__name__ == "LongformerLayer":
+                module.forward = partial(pass_by_blocks, module)
     return encoder
 
 
@@ -28,27 +31,30 @@ def read_by_blocks(
     encoder: Any,
     input_ids: torch.Tensor | None = None,
     attention_mask: torch.Tensor | None = None,
-    token_type_ids: torch.Tensor | None = None,
     global_attention_mask: torch.Tensor | None = None,
+    token_type_ids: torch.Tensor | None = None,
+    *others: Any,
     **asked: Any,
 ) -> Any:
     """The `forward` of a LongformerModel where of each document (batch, tokens) the first token alone attends to all.
 
     In other cases, and where more than the last states is asked for, `transformers` computes it.
     """
-    if asked or input_ids is None or attention_mask is None or not _first_alone(attention_mask, global_attention_mask):
-        given = {"input_ids": input_ids, "attention_mask": attention_mask, "token_type_ids": token_type_ids}
-        return type(encoder).forward(encoder, **given, global_attention_mask=global_attention_mask, **asked)
+    config = encoder.config
+    more = bool(others or asked) or config.output_hidden_states or config.output_attentions or not config.return_dict
+    if more or input_ids is None or attention_mask is None or not _first_alone(attention_mask, global_attention_mask):
+        given = (input_ids, attention_mask, global_attention_mask, token_type_ids, *others)
+        return type(encoder).forward(encoder, *given, **asked)
     from transformers.modeling_outputs import BaseModelOutputWithPooling
 
-    tokens, window = input_ids.shape[1], encoder.config.attention_window
+    tokens, window = input_ids.shape[1], config.attention_window
     missing = (0, -tokens % (window if isinstance(window, int) else max(window)))
-    ids = pad(input_ids, missing, value=encoder.config.pad_token_id)
+    ids = pad(input_ids, missing, value=config.pad_token_id)
     kinds = torch.zeros_like(ids) if token_type_ids is None else pad(token_type_ids, missing)
     masked = pad(attention_mask, missing) == 0
     states = encoder.embeddings(input_ids=ids, token_type_ids=kinds)
     for layer in encoder.encoder.layer:
-        states = through(layer, states, masked)
+        (states,) = layer(states, masked=masked)
     states = states[:, :tokens]
     return BaseModelOutputWithPooling(last_hidden_state=states, pooler_output=None if encoder.pooler is None else encoder.pooler(states))
 
@@ -57,6 +63,13 @@ def _first_alone(mask: torch.Tensor, everywhere: torch.Tensor | None) -> bool:
     if everywhere is None:
         return False
     return bool((mask[:, 0] * everywhere[:, 0]).all()) and int(everywhere.count_nonzero()) == len(everywhere)
+
+
+def pass_by_blocks(layer: Any, hidden_states: torch.Tensor, *given: Any, masked: torch.Tensor | None = None, **asked: Any) -> Any:
+    """The `forward` of a LongformerLayer: `through` where `read_by_blocks` calls it, and else what `transformers` computes."""
+    if masked is None:
+        return type(layer).forward(layer, hidden_states, *given, **asked)
+    return (through(layer, hidden_states, masked),)
 
 
 def through(layer: Any, states: torch.Tensor, masked: torch.Tensor) -> torch.Tensor:
@@ -71,9 +84,9 @@ def through(layer: Any, states: torch.Tensor, masked: torch.Tensor) -> torch.Ten
         return found.view(*found.shape[:2], attention.num_heads, attention.head_dim).transpose(1, 2)
 
     key, value = heads(attention.key, states), heads(attention.value, states)
-    parts = []
-    for start in range(0, states.shape[1], BLOCKS_AT_ONCE * half):
-        part = slice(start, start + BLOCKS_AT_ONCE * half)
+    parts, at_once = [], max(1, TOKENS_AT_ONCE // half) * half
+    for start in range(0, states.shape[1], at_once):
+        part = slice(start, start + at_once)
         query = heads(attention.query, states[:, part])
         found = nearby(query, key, value, ~masked, start=start, half=half, dropped=dropped).transpose(1, 2).flatten(2)
         if start == 0:

@@ -101,9 +101,10 @@ def condensed(features: Any) -> tuple[Any, csr_matrix | None]:
     if not len(found):
         return features, None
     # Multiples of each other project onto the same random numbers, once each has length 1; unequal ones never do, in practice
-    onto = np.random.default_rng(0).standard_normal((features.shape[0], _PROJECTIONS))
-    marks = np.round(np.asarray(features.T @ onto)[found] / norms[found, None], 9)
-    _, of_feature = np.unique(marks, axis=0, return_inverse=True)
+    random = np.random.default_rng(0)
+    onto, mixed = random.standard_normal((features.shape[0], _PROJECTIONS)), random.integers(2**63, size=_PROJECTIONS)
+    marks = np.rint(np.asarray(features.T @ onto)[found] / norms[found, None] * 1e9).astype(np.int64)
+    of_feature = np.unique((marks * mixed).sum(axis=1), return_inverse=True)[1]
     lengths = np.sqrt(np.bincount(of_feature, norms[found] ** 2))
     spread = csr_matrix((norms[found] / lengths[of_feature], (found, of_feature)), shape=(features.shape[1], len(lengths)))
     return features @ spread, spread
