@@ -177,7 +177,7 @@ CLAIM = Claim(
         "Holds when texts without punctuation, texts split into characters and another checkpoint's ids each lose accuracy (lower bound of "
         "the loss above 0), the audit has the sign of each, and has none for raw texts or for the case of texts that an uncased one reads."
     ),
-    seconds={"small": 1500, "full": 2400},
+    seconds={"small": 2400, "full": 2400},
     measure=measure,
     sweeps=("tokeniser",),
 )
