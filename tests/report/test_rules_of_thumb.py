@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 import factories
+from bakeoff.report import rules_of_thumb
 from bakeoff.report.answer import questions
 from bakeoff.report.choice import Limits
 from bakeoff.report.rules_of_thumb import Thumb, thumbs
@@ -119,3 +120,9 @@ def test_what_nobody_measured_says_what_is_missing(store: Store) -> None:
     assert {one.here for one in found.values()} == {"not measured here"}
     assert found["Pretrained where nuance decides"].says == "these records do not score texts with negation or contrast apart"
     assert found["Recurrent for very long documents"].says == "no documents here reach 1,000 tokens at the 95th percentile"
+
+
+def test_long_documents_that_no_recurrent_model_read_are_not_called_short(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rules_of_thumb, "LONG_TOKENS", 48)
+    found = said(store, *scored(store, "pretrained", 0.7))["Recurrent for very long documents"]
+    assert (found.here, found.says) == ("not measured here", "no recurrent model competes")

@@ -64,10 +64,12 @@ def thumbs(sections: Sequence[Section], questions: Sequence[Question], store: St
         ("Pretrained for rare words and typos", "these records do not score misspelt or rare words apart"),
     ):
         found += _or_missing(rule, [], missing=missing)
+    long = any(_is_long(question, field) for question, field in fields)
+    too_short = f"no documents here reach {LONG_TOKENS:,} tokens at the 95th percentile"
     conditions: list[tuple[str, Limits, Callable[[Question, Field], bool], str]] = [
         ("Recurrent for single-digit milliseconds", Limits(max_p95_ms=SINGLE_DIGIT_MS), _is_timed, "no recurrent model was timed on a CPU"),
         ("Recurrent without a GPU", Limits(), _is_timed, "no recurrent model was timed on a CPU"),
-        ("Recurrent for very long documents", Limits(), _is_long, f"no documents here reach {LONG_TOKENS:,} tokens at the 95th percentile"),
+        ("Recurrent for very long documents", Limits(), _is_long, "no recurrent model competes" if long else too_short),
     ]
     for rule, limits, speaks, missing in conditions:
         said = [(q.title, _picked(field, q.under(limits), RECURRENT)) for q, field in fields if speaks(q, field)]
