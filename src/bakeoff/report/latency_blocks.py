@@ -60,8 +60,8 @@ def session_blocks(sessions: Sequence[Session], places: Places) -> list[Block]:
     if not sessions:
         return []
     untrained = any(t.probe.weights == "untrained" for session in sessions for t in session.every)
-    first, *more = latency_view.OWN_DOCUMENTS if any(session.timings or session.grids for session in sessions) else ("",)
-    how = (f"{latency_view.HOW} {first}".strip(), *more, *([latency_view.UNTRAINED] if untrained else []))
+    own = any(session.timings or session.grids for session in sessions)
+    how = (*(latency_view.HOW_OWN_DOCUMENTS if own else (latency_view.HOW,)), *([latency_view.UNTRAINED] if untrained else []))
     blocks = [Block(heading="Latency", level=2, paragraphs=how)]
     for session in sessions:
         mark = " (contended)" if session.contended else ""

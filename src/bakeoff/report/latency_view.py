@@ -11,10 +11,10 @@ from bakeoff.report.timing import Comparison, Session, Timing, engine_name, fit,
 STAGES = ("tokenise", "window", "forward", "pool")
 PERCENTILES = ("p50", "p90", "p95", "p99")
 HOW = "Each time runs from raw text to label: tokenising, windowing, the forward pass, pooling."
-OWN_DOCUMENTS = (
-    "The documents are the dataset's own test documents at their own lengths, read as the model reads them. Models take turns in random "
-    "order; a turn is a few untimed calls and then a block of timed calls on different documents, so caches are as warm as in serving "
-    "and drift of the machine meets all alike.",
+HOW_OWN_DOCUMENTS = (
+    f"{HOW} The documents are the dataset's own test documents at their own lengths, read as the model reads them. Models take turns in "
+    "random order; a turn is a few untimed calls and then a block of timed calls on different documents, so caches are as warm as in "
+    "serving and drift of the machine meets all alike.",
     "A percentile is over documents, with a 95% interval from resampling turns. Where samples are too few for a percentile it is left "
     "empty. The ratio to the reference (our BiLSTM at its default size, timed in every session) is of medians, with rounds paired.",
 )
