@@ -19,6 +19,8 @@ def test_a_claim_is_complete(name: str) -> None:
     assert claim.kind == registry.KIND_OF[name]
     assert claim.statement
     assert claim.rule
+    assert re.search(r"\b(Varied|Counted|Measured)\b", claim.how), f"the docstring of {name} does not say what is varied and measured"
+    assert not re.search(r"  |[*`]", claim.how)
     assert set(claim.seconds) <= {"small", "full"}
     assert claim.seconds
     assert all(seconds > 0 for seconds in claim.seconds.values())

@@ -208,6 +208,14 @@ def test_a_page_is_made_of_what_is_there(claims: Command, tmp_path: Path) -> Non
     assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
 
 
+def test_a_page_that_is_asked_for_with_json_leaves_json_alone_on_standard_output(claims: Command) -> None:
+    claims("first-claim")
+    code, out, error = claims("--page", "--format", "json")
+    assert code == 0
+    assert [(each["name"], each["verdict"]) for each in json.loads(out)] == [("first-claim", "holds"), ("second-claim", None)]
+    assert error.strip() == "reports/claims/README.md"
+
+
 def test_an_interrupt_keeps_what_was_answered(claims: Command, known: Measures) -> None:
     def interrupt(bench: Bench) -> Answer:
         raise KeyboardInterrupt
@@ -267,6 +275,12 @@ def test_a_sweep_of_a_claim_is_baked_once_and_resumes(bench: StoreBench) -> None
     both = bench.bake("tiny", "seed=0,1", "model=tfidf")
     assert [each.record.run.seed for each in both] == [0, 1]
     assert list(bench.records) == [*(each.record.run_id for each in first), both[1].record.run_id]
+    assert bench.sweeps == ["sweeps/claims/tiny.yaml", "sweeps/claims/tiny.yaml", "sweeps/claims/tiny.yaml seed=0,1 model=tfidf"]
+    assert bench.recorded == 0
+    again = StoreBench(size="small", store=bench.store)
+    again.bake("tiny", "dataset.path='/home/somebody/pool.csv'", f"dataset.path='{Path.cwd() / 'pool.csv'}'")
+    assert again.recorded == 2
+    assert again.sweeps == ["sweeps/claims/tiny.yaml dataset.path=pool.csv dataset.path=pool.csv"]
 
 
 def test_cells_that_do_not_apply_are_left_out(bench: StoreBench) -> None:

@@ -36,7 +36,13 @@ def answers() -> list[Stored]:
     """One of each verdict."""
     return [
         stored("worked-example", kind="mechanism", answer=dataclasses.replace(EXACT, verdict="holds"), seconds=0.2),
-        stored("quadratic"),
+        stored(
+            "quadratic",
+            how="Varied: n. Measured: *times*.",
+            settings=("movie: 300 labels, 5 draws, 2,000 test rows", "one document at a time, 1,000 samples or more a model"),
+            sweeps=("sweeps/claims/quadratic.yaml budget.labels=300",),
+            recorded=1,
+        ),
         stored("inference-cost", "inconclusive", dirty=True, size="full"),
         stored("distilled", answer=dataclasses.replace(UNTESTED, verdict="cannot be tested here"), commit=None),
     ]
@@ -52,6 +58,16 @@ def test_golden_page(tmp_path: Path) -> None:
     if os.environ.get("BAKEOFF_WRITE_GOLDEN"):
         GOLDEN.write_text(written.read_text())
     assert written.read_text() == GOLDEN.read_text()
+
+
+def test_an_answer_that_cannot_be_read_stays_where_it_is(tmp_path: Path) -> None:
+    write_page(answers(), tmp_path, absent=["needle"])
+    foreign = tmp_path / "answers" / "needle.json"
+    foreign.write_text('{"schema_version": 99}')
+    (tmp_path / "answers" / "gone.json").write_text("of a claim that is no more")
+    write_page(answers(), tmp_path, absent=["needle"])
+    assert foreign.read_text() == '{"schema_version": 99}'
+    assert not (tmp_path / "answers" / "gone.json").exists()
 
 
 def test_a_page_is_rebuilt_from_its_own_answers(tmp_path: Path) -> None:

@@ -1,5 +1,8 @@
 """A claim: a statement, the rule that judges it, and what measures it. Its answer is plain numbers, stored as JSON."""
 
+import inspect
+import re
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -106,3 +109,10 @@ class Claim:
     """Names of the files under `sweeps/claims/` that it bakes."""
     shared_seconds: Mapping[str, Mapping[Size, float]] = field(default_factory=dict)
     """Name of another claim → how much of `seconds` goes into Runs that this one bakes too, and that are baked once."""
+
+    @property
+    def how(self) -> str:
+        """What is varied and what is measured: the docstring of its module past the first line, without what is set off or marked in it."""
+        said = inspect.cleandoc(sys.modules[self.measure.__module__].__doc__ or "").split("\n\n")[1:]
+        plain = " ".join(" ".join(part.split()) for part in said if not part.startswith(" "))
+        return re.sub(r"\*([^*]+)\*|`([^`]+)`", r"\1\2", plain)

@@ -107,7 +107,7 @@ def _read(baked: Baked) -> Samples:
 
     path = baked.folder / SAMPLES
     if not path.exists():
-        raise NotMeasured(f"{baked.record.run_id} has a record but no {SAMPLES}: bake it again with --rebake all")
+        raise NotMeasured(f"{baked.record.run_id} has a record but no {SAMPLES}: bake its sweep again with bakeoff sweep FILE --rebake all")
     table = parquet.ParquetFile(path).read(columns=["turn", "call", "kind", "total_ns"], use_threads=False)
     kinds = np.array(table["kind"].to_pylist(), dtype=str)
     turn, call, total_ns = (np.array(table[name].to_pylist(), dtype=np.float64) for name in ("turn", "call", "total_ns"))

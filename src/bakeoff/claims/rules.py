@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from scipy.special import stdtrit
 from scipy.stats import barnard_exact
 
+from bakeoff.claims import phrases
 from bakeoff.claims.claim import Interval, Verdict
 from bakeoff.report.stats import LEVEL, POWER, Estimate, smallest_detectable
 
@@ -25,7 +26,25 @@ class Measured:
 
     figure: float
     interval: Interval
-    detectable: float
+    detectable: float | None
+    """None where nothing could have been told apart."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """One of several things that a rule asks, and the figure that answers it."""
+
+    asks: str
+    """Such as `2e-05 is within a point of the best rate`."""
+    measured: Measured
+    unit: str
+    verdict: Verdict
+
+    @property
+    def told(self) -> str:
+        """What came of it, as a note."""
+        low, high = (phrases.signless(end) for end in (self.measured.interval.low, self.measured.interval.high))
+        return f"{self.asks}: {self.verdict} ({phrases.signless(self.measured.figure)} {self.unit}, {low} to {high})."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,22 +86,24 @@ def times_over_draws(ratios: Sequence[float]) -> Measured:
     """
     logs = over_draws([math.log(ratio) for ratio in ratios])
     interval = Interval(low=math.exp(logs.interval.low), high=math.exp(logs.interval.high))
-    return Measured(figure=math.exp(logs.figure), interval=interval, detectable=math.exp(logs.detectable))
+    return Measured(
+        figure=math.exp(logs.figure), interval=interval, detectable=None if logs.detectable is None else math.exp(logs.detectable)
+    )
 
 
 def shares(hits: int, of: int, other_hits: int, other_of: int) -> Shares:
     """Whether `hits` of `of` is more than `other_hits` of `other_of`, by Barnard's exact test (1945, Nature 156).
 
     The interval is Newcombe's of Wilson scores (1998, Statistics in Medicine 17, method 10). The smallest detectable difference
-    is the least by which the first share, of the same size, would have to be above the other for p ≤ 5%; 100 points where none is.
+    is the least by which the first share, of the same size, would have to be above the other for p ≤ 5%; None where none is high enough.
     """
     first, other = hits / of, other_hits / other_of
     a, b = _wilson(hits, of), _wilson(other_hits, other_of)
     low = first - other - math.hypot(first - a.low, b.high - other)
     high = first - other + math.hypot(a.high - first, other - b.low)
     found = [count / of - other for count in range(of + 1) if count / of > other and _barnard(count, of, other_hits, other_of) <= 1 - LEVEL]
-    detectable = min(found, default=1.0)
-    measured = Measured(figure=100 * (first - other), interval=Interval(low=100 * low, high=100 * high), detectable=100 * detectable)
+    detectable = 100 * min(found) if found else None
+    measured = Measured(figure=100 * (first - other), interval=Interval(low=100 * low, high=100 * high), detectable=detectable)
     return Shares(difference=measured, p_value=_barnard(hits, of, other_hits, other_of))
 
 
@@ -148,6 +169,12 @@ def more_often(found: Shares) -> Verdict:
     """Whether the first share is larger, by the exact test at 5%."""
     seen, gap = found.p_value <= 1 - LEVEL, found.difference.figure
     return _sides(holds=seen and gap > 0, fails=seen and gap < 0)
+
+
+def deciding(parts: Sequence[Part]) -> Part:
+    """The part that a verdict over all of them rests on: the first with that verdict, so the first of all where the claim holds."""
+    verdict = all_of(part.verdict for part in parts)
+    return next(part for part in parts if part.verdict == verdict)
 
 
 def all_of(verdicts: Iterable[Verdict]) -> Verdict:

@@ -154,7 +154,10 @@ def _read(group: Sequence[Baked]) -> Answers | None:
 def _together(group: Sequence[Baked], own: Answers | None, some: Answers) -> Scored:
     """One cell; `some` are any answers of the claim, which know the rows and labels where the cell has none."""
     if own is not None and not (np.array_equal(own.row_ids, some.row_ids) and np.array_equal(own.labels, some.labels)):
-        raise DataError(f"{group[0].record.run_id} answers other test rows than the rest of its claim: bake it again with --rebake all")
+        raise DataError(
+            f"{group[0].record.run_id} answers other test rows than the rest of its claim: bake its sweep again with bakeoff sweep FILE "
+            f"--rebake all"
+        )
     seeds = tuple((one.record.run.budget.draw, one.record.run.seed) for one in group)
     if len(set(seeds)) < len(seeds):
         raise DataError(

@@ -25,6 +25,14 @@ class Stored:
     statement: str
     kind: Kind
     rule: str
+    how: str = ""
+    """What is varied and what is measured."""
+    settings: tuple[str, ...] = ()
+    """What its Runs were given, a line a dataset and a way of timing."""
+    sweeps: tuple[str, ...] = ()
+    """The sweep files that it baked, each with its overrides."""
+    recorded: int = 0
+    """How many of its Runs were recorded before, so that `seconds` leaves them out."""
     size: Size
     machine: str
     """Where it was measured; several machines are joined by semicolons."""
@@ -56,6 +64,9 @@ def stored(
     seconds: float,
     commit: str | None,
     dirty: bool,
+    settings: tuple[str, ...] = (),
+    sweeps: tuple[str, ...] = (),
+    recorded: int = 0,
 ) -> Stored:
     """The answer of a claim, ready to be kept."""
     return Stored(
@@ -63,6 +74,10 @@ def stored(
         statement=claim.statement,
         kind=claim.kind,
         rule=claim.rule,
+        how=claim.how,
+        settings=settings,
+        sweeps=sweeps,
+        recorded=recorded,
         size=size,
         machine=machine,
         measured_at=measured_at,
@@ -82,7 +97,7 @@ def from_json(text: str) -> Stored:
     answer = plain.pop("answer")
     interval, pictures = answer.pop("interval"), answer.pop("pictures")
     return Stored(
-        **plain,
+        **_tuples(plain),
         answer=Answer(
             **_tuples(answer),
             interval=None if interval is None else Interval(**interval),

@@ -10,6 +10,7 @@ from typing import Literal
 from bakeoff.claims import registry
 from bakeoff.claims import stored as kept
 from bakeoff.claims.claim import Answer, Claim, NotMeasured, Size, Verdict
+from bakeoff.claims.settings import settings
 from bakeoff.claims.stored import Stored
 from bakeoff.commands.claims_bench import StoreBench
 from bakeoff.commands.claims_text import Told, about, as_json, as_text, how_long, overview
@@ -40,11 +41,14 @@ def claims(
     store, folder = Store(default_root()), (out or REPORTS) / kept.FOLDER
     before = last_answers(store, folder)
     if not (names or every):
-        if page or out is not None:
-            print(write_page(before, folder))
-        else:
-            listed = [Told(claim=registry.load(name), stored=before.get(name)) for name in registry.NAMES]
-            print(as_json(listed) if format == "json" else overview(listed, size))
+        written = write_page(before, folder) if page or out is not None else None
+        listed = [Told(claim=registry.load(name), stored=before.get(name)) for name in registry.NAMES]
+        if format == "json":
+            print(as_json(listed))
+        elif written is None:
+            print(overview(listed, size))
+        if written is not None:
+            print(written) if format == "text" else _say(str(written))
         return 0
     chosen = [registry.load(name) for name in (registry.NAMES if every else dict.fromkeys(names))]
     _say(how_long(chosen, size))
@@ -55,6 +59,8 @@ def claims(
             if format == "text":
                 print(as_text(told[-1]), flush=True)
     except KeyboardInterrupt:
+        if format == "json":
+            print(as_json(told))
         _say("interrupted; what was answered is kept, and the same command goes on where this one stopped")
         return 130
     if format == "json":
@@ -128,6 +134,9 @@ def _keep(claim: Claim, answer: Answer, bench: StoreBench, *, seconds: float) ->
         machine="; ".join(machines) or _machine_line(machine_facts(device="cpu", gpu=gpu_name())),
         measured_at=utc_now(),
         seconds=round(seconds, 1),
+        settings=settings(records),
+        sweeps=tuple(dict.fromkeys(bench.sweeps)),
+        recorded=bench.recorded,
         commit=code.commit,
         dirty=bool(code.dirty) or any(record.provenance.dirty for record in records),
     )

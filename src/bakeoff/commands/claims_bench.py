@@ -34,6 +34,10 @@ class StoreBench:
     store: Store
     records: dict[str, Record] = field(default_factory=dict)
     """By run id, every Run that was handed out."""
+    sweeps: list[str] = field(default_factory=list)
+    """Every sweep file that was asked for, with its overrides, as `bakeoff sweep` takes them."""
+    _baked: set[str] = field(default_factory=set)
+    """Ids of the Runs that were baked now."""
     _runs: dict[str, Run] = field(default_factory=dict)
     """The same as they were composed, with the paths that records leave out."""
     _prepared: "dict[str, Prepared]" = field(default_factory=dict)
@@ -45,6 +49,7 @@ class StoreBench:
         nothing of the sweep can be baked here.
         """
         file = config.CLAIMS / f"{sweep}.yaml"
+        self.sweeps.append(" ".join((str(file), *map(_without_folders, overrides))))
         try:
             checked = checked_against_data(config.load_sweep(file, overrides), self.store)
             machine = config.machine_of(file, overrides)
@@ -62,6 +67,11 @@ class StoreBench:
             self.records[run.run_id], self._runs[run.run_id] = record, run
             baked.append(Baked(record=record, folder=self.store.folder(run.run_id)))
         return tuple(baked)
+
+    @property
+    def recorded(self) -> int:
+        """How many of `records` were there before."""
+        return len(self.records.keys() - self._baked)
 
     def texts(self, run: Run) -> Mapping[str, str]:
         """Row id → text of the test rows. Raises DataError where the data is not there."""
@@ -93,6 +103,7 @@ class StoreBench:
         self.say(told)
         seconds = planning.expected_seconds(planned)
         outcome = bake_runs(runs, machine, self.store, executor="local", group=f"claims/{sweep.name}", seconds=seconds)
+        self._baked.update(outcome.baked)
         if outcome.interrupted:
             raise KeyboardInterrupt
         if outcome.failed:
@@ -114,6 +125,13 @@ class StoreBench:
         if key not in self._prepared:
             self._prepared[key] = prepare(run.dataset)
         return self._prepared[key]
+
+
+def _without_folders(override: str) -> str:
+    """An override as it may be published: of an absolute path its last part."""
+    key, _, value = override.partition("=")
+    path = value.strip("'\"")
+    return f"{key}={Path(path).name}" if Path(path).is_absolute() else override
 
 
 def answers(run: Run, prepared: "Prepared", folder: Path, texts: Sequence[str]) -> np.ndarray:

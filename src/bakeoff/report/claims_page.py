@@ -38,7 +38,8 @@ class Section:
 def write_page(answers: Sequence[Stored], folder: Path, *, absent: Sequence[str] = ()) -> Path:
     """Write README.md, index.html, figures/ and answers/ of these answers, in their order, and return the path of README.md.
 
-    `absent` are the names of claims without an answer. The same answers give the same bytes.
+    `absent` are the names of claims without an answer; a file of one that could not be read is left as it is. The same answers give the
+    same bytes.
     """
     sections = [_section(each) for each in answers]
     figures = [figure for section in sections for block in section.blocks for figure in block.figures]
@@ -60,7 +61,7 @@ def write_page(answers: Sequence[Stored], folder: Path, *, absent: Sequence[str]
     for each in answers:
         write_atomically(folder / ANSWERS / f"{each.name}.json", each.to_json())
     _forget(folder / "figures", {figure.file for figure in figures})
-    _forget(folder / ANSWERS, {f"{each.name}.json" for each in answers})
+    _forget(folder / ANSWERS, {f"{name}.json" for name in (*absent, *(each.name for each in answers))})
     return folder / "README.md"
 
 
@@ -73,14 +74,16 @@ def _section(stored: Stored) -> Section:
     answer = stored.answer
     smallest = claims_words.detectable(answer)
     facts = {
+        **({"Design": stored.how} if stored.how else {}),
         "Rule": stored.rule,
         "Figure": f"{claims_words.figure(answer)} (95% interval: {claims_words.interval(answer)})"
         if answer.interval is not None
         else f"{claims_words.figure(answer)}" + (" (exact)" if answer.figure is not None else ""),
         **({} if smallest is None else {"Smallest difference that could be seen": smallest}),
-        "Data": answer.dataset or "none, or generated",
+        "Data": "; ".join(stored.settings) or answer.dataset or "no dataset: what is read is made by the claim itself",
         "Measured": claims_words.where(stored),
         "Code": claims_words.code(stored),
+        **({"Baked": "; ".join(stored.sweeps)} if stored.sweeps else {}),
         **({"Runs": f"{words.count(len(answer.run_ids), 'Run')}, listed in {ANSWERS}/{stored.name}.json"} if answer.run_ids else {}),
     }
     figures = tuple(

@@ -81,6 +81,8 @@ def said(answer: Answer) -> words.Answer:
 def where(stored: Stored) -> str:
     """When, in which form and on which machine an answer was measured."""
     took = "under a second" if stored.seconds < 1 else f"{stored.seconds:,.0f} s"
+    if stored.recorded:
+        took += f" beside what {words.count(stored.recorded, 'Run')} took that had been baked before"
     return f"{stored.measured_at}, {stored.size} form, in {took}, on {stored.machine}"
 
 

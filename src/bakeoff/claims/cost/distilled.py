@@ -4,18 +4,18 @@ Varied: 12 or 6 layers of one width (BERT base and DistilBERT). Measured: the ra
 size and in turns with each other; and where the hub is reachable, the accuracy that the six layers lose after fine-tuning both.
 """
 
-from bakeoff.claims import latencies, rules, scores
+from bakeoff.claims import latencies, phrases, rules, scores
 from bakeoff.claims.claim import Answer, Baked, Bench, Claim, NotMeasured, Verdict
-from bakeoff.claims.rules import Measured
+from bakeoff.claims.rules import Measured, Part
 from bakeoff.claims.scores import Scored
 
 SIZES, TEACHER, STUDENT = "encoder_sizes", "distilled_bert_base", "distilled_distilbert"
 HUB = "the checkpoints google-bert/bert-base-uncased and distilbert/distilbert-base-uncased"
 UNTESTED: Verdict = "cannot be tested here"
 _WORDS: dict[Verdict, str] = {
-    "holds": "which is about 60% faster",
-    "does not hold": "which is not about 60% faster",
-    "inconclusive": "whether that is about 60% faster is open",
+    "holds": "within the 1.4 to 2.2 that count as 60% faster",
+    "does not hold": "outside the 1.4 to 2.2 that count as 60% faster",
+    "inconclusive": "whether that lies within the 1.4 to 2.2 that count as 60% faster is open",
 }
 
 
@@ -36,21 +36,27 @@ def measure(bench: Bench) -> Answer:
         loss = _loss(trained)
     except NotMeasured as reason:
         seen += f" ({_WORDS[in_time]}); what they lose in accuracy cannot be tested here"
-        notes += (f"{str(reason).rstrip('.')}.",)
+        notes += (f"{str(reason)[0].upper()}{str(reason)[1:].rstrip('.')}.",)
     else:
         in_accuracy = rules.within_a_point(loss.interval)
         run_ids += scores.all_run_ids(trained)
-        seen += f", and lose {loss.figure:.1f} points ({loss.interval.low:.1f} to {loss.interval.high:.1f})"
+        seen += f"; in accuracy the student {phrases.loses(loss.figure)} ({phrases.span(loss.interval)})"
+    time = Measured(figure=faster.figure, interval=faster.interval, detectable=faster.detectable)
+    parts = [Part(asks="12 layers take 1.4 to 2.2 times as long as 6", measured=time, unit="×", verdict=in_time)]
+    if loss is not None:
+        parts.append(Part(asks="6 layers are within a point of 12", measured=loss, unit="points lost", verdict=in_accuracy))
+    verdict = rules.all_of((in_time, in_accuracy))
+    decides = next((part for part in parts if part.verdict == verdict), parts[0])
     return Answer(
-        verdict=rules.all_of((in_time, in_accuracy)),
-        figure=faster.figure,
-        unit="×",
-        interval=faster.interval,
+        verdict=verdict,
+        figure=decides.measured.figure,
+        unit=decides.unit,
+        interval=decides.measured.interval,
         seen=f"{seen}.",
         dataset=twelve.record.run.dataset.name,
         rows=tuple(_row(one, loss if one is six else None) for one in (twelve, six)),
         run_ids=tuple(run_ids),
-        detectable=faster.detectable,
+        detectable=decides.measured.detectable,
         notes=notes,
     )
 

@@ -42,7 +42,7 @@ def measure(bench: Bench) -> Answer:
     return Answer(
         verdict=latencies.quiet(verdict_of(choice, recurrent), timed),
         figure=_figure(recurrent, loss),
-        unit="points",
+        unit="points behind the best within 10 ms",
         interval=None if loss is None else loss.interval,
         seen=_seen(choice, recurrent),
         dataset=baked[0].record.run.dataset.name,

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from torch import nn
 
-from bakeoff.claims import attention_heads, rules
+from bakeoff.claims import attention_heads, phrases, rules
 from bakeoff.claims.claim import Answer, Bench, Cell, Claim, NotMeasured
 from bakeoff.claims.pictures import Heatmap
 from bakeoff.claims.pronoun_pairs import ARTICLE, PAIRS, PronounPair
@@ -89,15 +89,16 @@ def measure(bench: Bench) -> Answer:
         seen=(
             f"In head {head} of layer {layer}, chosen on the other half, the attention of it moves to the right noun in {right} of "
             f"{len(tested)} pairs, by {_mean(tested, 'meaning', layer, head):.1f} points; neutral swaps move it by "
-            f"{_mean(tested, 'neutral', layer, head):.1f}: {beyond.figure:+.1f} "
-            f"({beyond.interval.low:+.1f} to {beyond.interval.high:+.1f})."
+            f"{_mean(tested, 'neutral', layer, head):.1f}, which leaves {phrases.signed(beyond.figure)} "
+            f"({phrases.span(beyond.interval)})."
         ),
         dataset=None,
         rows=tuple(_row(pair, one, layer, head) for pair, one in tested),
-        detectable=beyond.detectable if verdict == "inconclusive" else None,
+        detectable=beyond.detectable,
         pictures=tuple(_heatmap(watched, adjectives[0], layer, head) for adjectives in (ARTICLE.for_first, ARTICLE.for_second)),
         notes=(
             f"{CHECKPOINT} as published, which is a distilled, sentence-tuned encoder; layers and heads are counted from 0.",
+            f"Of {len(PAIRS)} pairs half chose the head.",
             "Attention from it to the first noun minus that to the second, in points of 100; a neutral swap counts whichever way it moves.",
             "The article's own pair is an illustration: it chose no head and was not tested.",
         ),

@@ -6,9 +6,10 @@ with 1,000 labels and with the most that were baked, and how the lead changes in
 
 from collections.abc import Iterable, Mapping
 
-from bakeoff.claims import rules
+from bakeoff.claims import phrases, rules
 from bakeoff.claims.claim import Answer, Bench, Cell, Claim, NotMeasured
 from bakeoff.claims.pictures import Lines
+from bakeoff.claims.rules import Part
 from bakeoff.claims.scores import Scored, accuracy_series, all_run_ids, change_of_gap, difference, never_pretrained, scored
 from bakeoff.report.stats import Estimate
 
@@ -31,23 +32,43 @@ def measure(bench: Bench) -> Answer:
     most, below = budgets[-1], [n for n in budgets if n < CROSSING][-1]
     change = rules.in_points(_shared(change_of_gap(leader[most], rival[most], from_a=leader[FEW], from_b=rival[FEW]), most))
     now, under = rules.in_points(leads[most]), rules.in_points(leads[below])
-    asked = [rules.above(0.0, under.interval), rules.below(0.0, change.interval)]
-    verdict = rules.all_of([*asked, rules.within_a_point(now.interval)] if most >= MILLIONS else asked)
-    return Answer(
-        verdict=verdict,
-        figure=change.figure,
+    shrinks = Part(
+        asks=f"The lead shrinks from {FEW:,} to {most:,} labels",
+        measured=change,
         unit=f"points of lead, from {FEW:,} to {most:,} labels",
-        interval=change.interval,
+        verdict=rules.below(0.0, change.interval),
+    )
+    ahead = Part(
+        asks=f"{LEADER} leads with {below:,} labels",
+        measured=under,
+        unit=f"points of lead with {below:,} labels",
+        verdict=rules.above(0.0, under.interval),
+    )
+    gone = Part(
+        asks=f"At most a point of lead is left with {most:,} labels",
+        measured=now,
+        unit=f"points of lead with {most:,} labels",
+        verdict=rules.within_a_point(now.interval),
+    )
+    parts = [shrinks, ahead, *([gone] if most >= MILLIONS else [])]
+    decides = rules.deciding(parts)
+    return Answer(
+        verdict=decides.verdict,
+        figure=decides.measured.figure,
+        unit=decides.unit,
+        interval=decides.measured.interval,
         seen=(
-            f"With {FEW:,} labels {LEADER} leads {rival[FEW].run.model.name} by {100 * leads[FEW].mean:.1f} points, with {most:,} it leads "
-            f"{rival[most].run.model.name} by {now.figure:.1f} ({now.interval.low:.1f} to {now.interval.high:.1f})."
+            f"Up to {most:,} labels: with {FEW:,} {LEADER} {phrases.leads(100 * leads[FEW].mean, rival[FEW].run.model.name)}, with "
+            f"{most:,} "
+            f"it {phrases.leads(now.figure, rival[most].run.model.name)} ({phrases.span(now.interval)}), a change of "
+            f"{phrases.signed(change.figure)} ({phrases.span(change.interval)})."
         ),
         dataset=leader[FEW].run.dataset.name,
         rows=tuple(_row(leader[n], rival[n], leads[n]) for n in budgets),
         run_ids=all_run_ids(cells),
-        detectable=change.detectable,
+        detectable=decides.measured.detectable,
         pictures=(_picture({n: leader[n] for n in budgets}, {n: rival[n] for n in budgets}),),
-        notes=_notes(most, leader[most].baked[0].record.data.n_pool),
+        notes=(*(part.told for part in parts), *_notes(most, leader[most].baked[0].record.data.n_pool)),
     )
 
 
@@ -92,10 +113,13 @@ def _picture(leader: Mapping[int, Scored], rival: Mapping[int, Scored]) -> Lines
 
 
 def _notes(most: int, pool: int) -> tuple[str, ...]:
-    untested = [f"{n:,}" for n in (CROSSING, MILLIONS) if most < n]
+    untested = " or ".join(f"{n:,}" for n in (CROSSING, MILLIONS) if most < n)
     return (
         "At each budget the rival is whichever model that was not pretrained scores highest there.",
-        *(f"What happens at {n} labels cannot be tested here: the pool has {pool:,} rows, and {most:,} were used." for n in untested),
+        *(
+            [f"What happens at {untested} labels cannot be tested here: the pool has {pool:,} rows, and {most:,} were used."]
+            * bool(untested)
+        ),
     )
 
 

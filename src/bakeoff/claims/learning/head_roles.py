@@ -12,7 +12,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from bakeoff.claims import attention_heads, contrasts, rules
+from bakeoff.claims import attention_heads, contrasts, phrases, rules
 from bakeoff.claims.claim import Answer, Baked, Bench, Cell, Claim, NotMeasured
 from bakeoff.claims.labelled_texts import validation_rows
 from bakeoff.claims.pictures import Heatmap, Lines, Series
@@ -74,15 +74,17 @@ def measure(bench: Bench) -> Answer:
         unit="points lost",
         interval=loss.interval,
         seen=(
-            f"Without the {100 * JUDGED:.0f}% of heads worth least the encoder loses {loss.figure:.1f} points "
-            f"({loss.interval.low:.1f} to {loss.interval.high:.1f}), without as many at random "
-            f"{pruned.loss('random', JUDGED).figure:.1f}; {int((previous > MOSTLY).sum())} of {previous.size} heads give most of their "
-            f"attention to the token before, head {head} of layer {layer} {100 * float(previous.max()):.0f}% of it."
+            f"Without the {100 * JUDGED:.0f}% of heads worth least the encoder {phrases.loses(loss.figure)} "
+            f"({phrases.span(loss.interval)}), without as many at random it {phrases.loses(pruned.loss('random', JUDGED).figure)}. Most "
+            f"of the "
+            f"attention goes to the token before in {int((previous > MOSTLY).sum())} of {previous.size} heads; in head {head} of layer "
+            f"{layer} it "
+            f"is {100 * float(previous.max()):.0f}%."
         ),
         dataset=whole.run.dataset.name,
         rows=tuple(_row(pruned, order, share) for order in ORDERS for share in SHARES),
         run_ids=all_run_ids([whole]),
-        detectable=loss.detectable if verdict == "inconclusive" else None,
+        detectable=loss.detectable,
         pictures=(_heads(previous), _curve(pruned)),
         notes=(
             f"Attention is that of {CHECKPOINT} as published, over {min(LOOKED_AT, len(ordered))} test texts, from every token but the "

@@ -75,7 +75,9 @@ def measure(bench: Bench) -> Answer:
     return Answer(
         verdict=verdict,
         figure=needs.middle.n / LABELS,
-        unit="× as many labels" + {"at_most": ", or fewer", "exactly": "", "more_than": ", or more"}[needs.middle.side],
+        unit={"at_most": "× as many labels, or fewer", "exactly": "× as many labels", "more_than": "× as many labels, and more"}[
+            needs.middle.side
+        ],
         interval=decides.bounds,
         seen=(
             f"{decides.model} needs {text(needs.middle)} labels ({text(needs.low)} to {text(needs.high)}) for the {score:.1f}% that "

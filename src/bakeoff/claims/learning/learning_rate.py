@@ -7,13 +7,12 @@ row chooses it.
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from statistics import fmean
 
 from bakeoff.claims import rules
-from bakeoff.claims.claim import Answer, Bench, Cell, Claim, Interval, NotMeasured, Verdict
+from bakeoff.claims.claim import Answer, Bench, Cell, Claim, Interval, NotMeasured
 from bakeoff.claims.pictures import Lines
-from bakeoff.claims.rules import Measured
+from bakeoff.claims.rules import Measured, Part
 from bakeoff.claims.scores import Scored, accuracy_series, all_run_ids, difference, scored
 from bakeoff.spec import Neural, Run
 
@@ -22,15 +21,6 @@ TUNED, FRESH = "pretrained", "scratch"
 SMALL = ("model.training.learning_rate=2e-5,1e-4,5e-4,1e-3",)
 
 Cells = Mapping[tuple[str, float], Scored]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Part:
-    """One third of the statement, in points."""
-
-    says: str
-    measured: Measured
-    verdict: Verdict
 
 
 def measure(bench: Bench) -> Answer:
@@ -44,29 +34,39 @@ def measure(bench: Bench) -> Answer:
     destroyed = _difference(cells[TUNED, HIGH], cells[FRESH, fresh])
     slow, majority = cells[FRESH, FINE].accuracy, cells[FRESH, FINE].majority
     parts = (
-        Part(says=f"{FINE:g} is within a point of the best rate of {TUNED}", measured=wants, verdict=rules.within_a_point(wants.interval)),
-        Part(says=f"{HIGH:g} destroys {TUNED}", measured=destroyed, verdict=rules.at_most(0.0, destroyed.interval)),
         Part(
-            says=f"{FRESH} at {FINE:g} is near chance",
+            asks=f"{HIGH:g} destroys {TUNED}",
+            measured=destroyed,
+            unit=f"points, {TUNED} at {HIGH:g} minus {FRESH} at its best rate",
+            verdict=rules.at_most(0.0, destroyed.interval),
+        ),
+        Part(
+            asks=f"{FINE:g} is within a point of the best rate of {TUNED}",
+            measured=wants,
+            unit=f"points lost by {TUNED} at {FINE:g} against its best rate",
+            verdict=rules.within_a_point(wants.interval),
+        ),
+        Part(
+            asks=f"{FRESH} at {FINE:g} is near chance",
             measured=rules.in_points(slow),
+            unit="% right",
             verdict=rules.near_chance(Interval(low=slow.low, high=slow.high), majority=majority),
         ),
     )
-    verdict = rules.all_of(part.verdict for part in parts)
+    decides = rules.deciding(parts)
     return Answer(
-        verdict=verdict,
-        figure=destroyed.figure,
-        unit=f"points, {TUNED} at {HIGH:g} minus {FRESH} at its best rate",
-        interval=destroyed.interval,
+        verdict=decides.verdict,
+        figure=decides.measured.figure,
+        unit=decides.unit,
+        interval=decides.measured.interval,
         seen=(
-            f"{TUNED} scores {_percent(cells[TUNED, FINE])} at {FINE:g}, {_percent(cells[TUNED, tuned])} at its best rate {tuned:g} and "
-            f"{_percent(cells[TUNED, HIGH])} at {HIGH:g}; {FRESH} scores {_percent(cells[FRESH, fresh])} at its best rate {fresh:g} and "
-            f"{_percent(cells[FRESH, FINE])} at {FINE:g}, where the largest class has {100 * majority:.1f}%."
+            f"{TUNED} scores {_at(cells, TUNED, FINE, tuned)} and {_percent(cells[TUNED, HIGH])} at {HIGH:g}; "
+            f"{FRESH} scores {_at(cells, FRESH, FINE, fresh)}, where the largest class has {100 * majority:.1f}%."
         ),
         dataset=cells[TUNED, FINE].run.dataset.name,
         rows=tuple(_row(*key, cells[key]) for key in sorted(cells)),
         run_ids=all_run_ids(cells),
-        detectable=max(part.measured.detectable for part in parts if part.verdict == verdict),
+        detectable=decides.measured.detectable,
         pictures=(_picture(cells),),
         notes=_notes(parts, cells),
     )
@@ -99,6 +99,13 @@ def _percent(cell: Scored) -> str:
     return f"{100 * cell.accuracy.mean:.1f}%"
 
 
+def _at(cells: Cells, model: str, rate: float, best: float) -> str:
+    """What a model scores at a rate, and at its best one where that is another."""
+    if rate == best:
+        return f"{_percent(cells[model, rate])} at {rate:g}, its best rate by validation loss"
+    return f"{_percent(cells[model, rate])} at {rate:g}, {_percent(cells[model, best])} at {best:g}, its best rate by validation loss"
+
+
 def _row(model: str, rate: float, cell: Scored) -> dict[str, Cell]:
     accuracy = cell.accuracy
     return {
@@ -126,7 +133,7 @@ def _picture(cells: Cells) -> Lines:
 
 
 def _notes(parts: Sequence[Part], cells: Cells) -> tuple[str, ...]:
-    found = [f"{part.says}: {part.verdict} ({part.measured.interval.low:.1f} to {part.measured.interval.high:.1f})." for part in parts]
+    found = [part.told for part in parts]
     diverged = sum(cell.diverged for cell in cells.values())
     if diverged:
         found.append(f"{diverged} Runs diverged; they are counted as always answering the largest class.")

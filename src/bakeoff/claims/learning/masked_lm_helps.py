@@ -7,7 +7,7 @@ the test accuracy that this adds. The same architecture is compared with itself 
 from collections.abc import Mapping
 from typing import Literal
 
-from bakeoff.claims import rules
+from bakeoff.claims import phrases, rules
 from bakeoff.claims.claim import Answer, Bench, Cell, Claim, NotMeasured
 from bakeoff.claims.rules import Measured
 from bakeoff.claims.scores import Scored, all_run_ids, difference, scored
@@ -36,8 +36,8 @@ def measure(bench: Bench) -> Answer:
         interval=gain.interval,
         seen=(
             f"With {with_start.n_labels:,} labels masked-LM pretraining takes the scratch transformer from "
-            f"{100 * without.accuracy.mean:.1f}% to {100 * with_start.accuracy.mean:.1f}%: {gain.figure:+.1f} points "
-            f"({gain.interval.low:+.1f} to {gain.interval.high:+.1f})."
+            f"{100 * without.accuracy.mean:.1f}% to {100 * with_start.accuracy.mean:.1f}%: {phrases.signed(gain.figure)} points "
+            f"({phrases.span(gain.interval)})."
         ),
         dataset=with_start.run.dataset.name,
         rows=tuple(_row(helped[labels], alone[labels], gains[labels]) for labels in gains),

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from bakeoff.claims import contrasts, rules
+from bakeoff.claims import contrasts, phrases, rules
 from bakeoff.claims.claim import Answer, Bench, Cell, Claim, NotMeasured
 from bakeoff.claims.rules import Measured
 from bakeoff.claims.scores import Scored, all_run_ids, difference, scored
@@ -52,17 +52,17 @@ def measure(bench: Bench) -> Answer:
     return Answer(
         verdict=verdict,
         figure=more.figure,
-        unit="points of lead",
+        unit="points more of lead where nuance decides",
         interval=more.interval,
         seen=(
-            f"The fine-tuned encoder leads TF-IDF by {on.figure:.1f} points on the {int(nuanced.sum()):,} texts with a negator or a "
-            f"contrast word and by {off.figure:.1f} on the other {int((~nuanced).sum()):,}: {more.figure:+.1f} points "
-            f"({more.interval.low:+.1f} to {more.interval.high:+.1f})."
+            f"The fine-tuned encoder {phrases.leads(on.figure, 'TF-IDF')} on the {int(nuanced.sum()):,} texts with a negator or a "
+            f"contrast word and {phrases.leads(off.figure, 'it')} on the other {int((~nuanced).sum()):,}: a difference of "
+            f"{phrases.signed(more.figure)} points ({phrases.span(more.interval)})."
         ),
         dataset=ours.run.dataset.name,
         rows=tuple(_row(name, cell, nuanced) for name, cell in cells.items()),
         run_ids=all_run_ids(cells),
-        detectable=more.detectable if verdict == "inconclusive" else None,
+        detectable=more.detectable,
         notes=tuple(_asked(bench, name, cell) for name, cell in cells.items()),
     )
 

@@ -32,12 +32,15 @@ def measure(bench: Bench) -> Answer:
     trained, longer = _of_length(both, longer=False), _of_length(both, longer=True)
     gains = {name: _gain(trained[name], trained["none"]) for name in TOLD}
     least = min(gains.values(), key=lambda gain: gain.figure)
-    right = {name: f"{100 * trained[name].accuracy.mean:.1f}% ({100 * longer[name].accuracy.mean:.1f}% past it)" for name in TOLD}
+    right = {
+        name: f"{100 * trained[name].accuracy.mean:.1f}% ({100 * longer[name].accuracy.mean:.1f}% on texts four times as long)"
+        for name in TOLD
+    }
     on_movie = _gain(movie["rotary"], movie["none"])
     return Answer(
         verdict=rules.all_of(rules.above(0.0, gain.interval) for gain in gains.values()),
         figure=least.figure,
-        unit="points",
+        unit="points over none",
         interval=least.interval,
         seen=f"Which of two words comes first: without positions {100 * trained['none'].accuracy.mean:.1f}% right at the trained length, "
         f"with {', '.join(f'{name} ones {said}' for name, said in right.items())}. On {movie['none'].run.dataset.name} rotary positions "
@@ -65,7 +68,7 @@ def _of_length(cells: Cells, *, longer: bool) -> dict[str, Scored]:
     lengths = cells["none"].lengths_tokens
     if lengths is None:
         raise NotMeasured(
-            "the predictions say no lengths of the test rows, which older ones do not: bake the sweep again with --rebake all"
+            "the predictions say no lengths of the test rows: bake them again with bakeoff sweep sweeps/claims/positions.yaml --rebake all"
         )
     past = np.asarray(lengths > lengths.min())
     return {name: cell.on(past if longer else ~past) for name, cell in cells.items()}

@@ -61,13 +61,14 @@ def measure(bench: Bench) -> Answer:
         seen=(
             f"Of {100 * raw.accuracy.mean:.1f}% on raw texts, "
             + ", ".join(f"{each.name} costs {_points(each.loss)}" for each in found)
-            + f"; the audit tells {sum(each.told for each in found)} of {len(found)}, and "
-            + ("no sign of raw or lower-cased texts." if quiet else "raises a false alarm on raw or lower-cased texts.")
+            + f"; the audit tells {sum(each.told for each in found)} of {len(found)}, and raises "
+            + ("no" if quiet else "a")
+            + " false alarm on raw or lower-cased texts."
         ),
         dataset=raw.run.dataset.name,
         rows=tuple(_rows(raw, found, lower, false_alarms)),
         run_ids=all_run_ids([raw, *(each.scored for each in found)]),
-        detectable=least.loss.detectable if verdict == "inconclusive" else None,
+        detectable=least.loss.detectable,
         notes=(
             f"{lower.identical:,} of {lower.texts:,} lower-cased test texts have exactly the ids of the raw ones, since this checkpoint is "
             "uncased: they cost nothing, and the audit rightly says nothing.",

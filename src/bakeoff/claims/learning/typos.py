@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from bakeoff.claims import contrasts, rules
+from bakeoff.claims import contrasts, phrases, rules
 from bakeoff.claims.claim import Answer, Bench, Cell, Claim, NotMeasured
 from bakeoff.claims.keyboard import mistype
 from bakeoff.claims.labelled_texts import fit_texts, unseen_share, words_of
@@ -69,17 +69,17 @@ def measure(bench: Bench) -> Answer:
     return Answer(
         verdict=verdict,
         figure=judged.figure,
-        unit="points lost more" if by_drop else "points of lead",
+        unit="points that the BiLSTM loses more" if by_drop else "points of lead, from fewest to most unseen words",
         interval=judged.interval,
         seen=(
-            f"With {100 * JUDGED:.0f}% of words mistyped the BiLSTM loses {100 * theirs.drop(JUDGED).mean:.1f} points and the fine-tuned "
-            f"encoder {100 * ours.drop(JUDGED).mean:.1f}; the encoder's lead grows by {rare.figure:+.1f} points "
-            f"({rare.interval.low:+.1f} to {rare.interval.high:+.1f}) from the texts with fewest to those with most unseen words."
+            f"With {100 * JUDGED:.0f}% of words mistyped the BiLSTM {phrases.loses(100 * theirs.drop(JUDGED).mean)} and the fine-tuned "
+            f"encoder {phrases.loses(100 * ours.drop(JUDGED).mean)}; from the texts with fewest to those with most unseen words the "
+            f"encoder's lead changes by {phrases.signed(rare.figure)} points ({phrases.span(rare.interval)})."
         ),
         dataset=pretrained.run.dataset.name,
         rows=(*_rate_rows(found), *_quarter_rows(found, quarters)),
         run_ids=all_run_ids(cells),
-        detectable=judged.detectable if verdict == "inconclusive" else None,
+        detectable=judged.detectable,
         pictures=(_by_rate(found), _by_quarter(found, quarters)),
         notes=_notes(found, worse),
     )
@@ -168,11 +168,13 @@ def _notes(found: Mapping[str, Mistyped], worse: Mapping[float, Estimate]) -> tu
     majority = next(iter(found.values())).scored.majority
     at_stake = ", ".join(f"{name} {100 * (one.accuracy(0.0).mean - majority):.1f}" for name, one in found.items())
     more = ", ".join(
-        f"{100 * rate:.0f}%: {100 * one.mean:+.1f} ({100 * one.low:+.1f} to {100 * one.high:+.1f})" for rate, one in worse.items()
+        f"{100 * rate:.0f}%: {phrases.signed(100 * one.mean)} ({phrases.span(rules.in_points(one).interval)})"
+        for rate, one in worse.items()
     )
     return (
         f"What the BiLSTM loses more, in points, by share of words mistyped: {more}.",
-        f"A model that only guessed would have lost its lead over the majority class, which in points is: {at_stake}.",
+        f"A model cannot lose more than what it is above the majority class, and this many points it is: {at_stake}. One that is little "
+        "above it has little to lose.",
         "An edit is a neighbouring key, a letter left out, two swapped or one doubled; a text's edits at a rate stay at every higher one.",
     )
 

@@ -4,7 +4,7 @@ Varied: a model that reads no label, and every model with 1,000 labels. Measured
 in test accuracy.
 """
 
-from bakeoff.claims import rules
+from bakeoff.claims import phrases, rules
 from bakeoff.claims.claim import Answer, Bench, Cell, Claim, NotMeasured
 from bakeoff.claims.rules import Measured
 from bakeoff.claims.scores import Scored, all_run_ids, difference, scored
@@ -32,8 +32,8 @@ def measure(bench: Bench) -> Answer:
         interval=loss.interval,
         seen=(
             f"{first.run.model.name} scores {100 * first.accuracy.mean:.1f}% without a label, {best.run.model.name} "
-            f"{100 * best.accuracy.mean:.1f}% with {best.n_labels:,}: {loss.figure:.1f} points more "
-            f"({loss.interval.low:.1f} to {loss.interval.high:.1f})."
+            f"{100 * best.accuracy.mean:.1f}% with {best.n_labels:,}, and so {phrases.leads(loss.figure, 'it')} "
+            f"({phrases.span(loss.interval)})."
         ),
         dataset=best.run.dataset.name,
         rows=tuple(_row(cell, best) for cell in cells.values()),

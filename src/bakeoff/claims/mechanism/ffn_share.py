@@ -9,7 +9,7 @@ from fractions import Fraction
 import torch
 from torch import nn
 
-from bakeoff.claims import rules
+from bakeoff.claims import phrases, rules
 from bakeoff.claims.claim import Answer, Bench, Claim
 from bakeoff.claims.mechanism import toys
 from bakeoff.models.transformer import Block
@@ -66,7 +66,7 @@ def measure(bench: Bench) -> Answer:
         interval=None,
         seen=(
             f"{shares[WIDTHS[-1]]} of a block's matrix parameters are the feed-forward's at every width. Beside {BATCH - 1} others a "
-            f"document's states change by {layer:.0e} under LayerNorm and by {batch:.2f} under BatchNorm."
+            f"document's states change by {phrases.tiny(layer)} under LayerNorm and by {batch:.2f} under BatchNorm."
         ),
         dataset=None,
         rows=tuple({"width": width, "share of the feed-forward": str(each)} for width, each in shares.items()),

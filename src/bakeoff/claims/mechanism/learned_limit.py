@@ -7,7 +7,7 @@ kinds read on, and by how much the product of a rotated query and key changes wh
 import torch
 
 from bakeoff import fingerprint
-from bakeoff.claims import rules
+from bakeoff.claims import phrases, rules
 from bakeoff.claims.claim import Answer, Bench, Claim
 from bakeoff.claims.mechanism import toys
 from bakeoff.data.checks import check
@@ -116,8 +116,8 @@ def measure(bench: Bench) -> Answer:
         interval=None,
         seen=(
             f"A table of {MOST} positions reads {MOST} tokens; {MOST + 1} are refused before anything starts. Sinusoidal and rotary "
-            f"positions read {8 * MOST}, and moving a rotated query and key together changes their score by at most {worst:.0e}; "
-            f"moving one of them changes it by {apart:.0e} or more."
+            f"positions read {8 * MOST}, and moving a rotated query and key together changes their score by at most {phrases.tiny(worst)}; "
+            f"moving one of them changes it by {phrases.tiny(apart)} or more."
         ),
         dataset=None,
         rows=tuple({"query and key later by": move, "largest change of a score": change} for move, change in changes.items()),

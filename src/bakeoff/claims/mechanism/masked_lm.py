@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from bakeoff.claims import rules
+from bakeoff.claims import phrases, rules
 from bakeoff.claims.claim import Answer, Bench, Claim
 from bakeoff.claims.mechanism import toys
 from bakeoff.data.masking import NOT_HIDDEN, hide, hiding_of, with_mask
@@ -144,8 +144,8 @@ def measure(bench: Bench) -> Answer:
         seen=(
             f"{found.share:.2%} of {found.ordinary:,} tokens are hidden, {found.specials_hidden} of them special. Of the hidden ones "
             f"{fates['mask']:.1%} become the mask, {fates['another']:.1%} another word, and {fates['itself']:.1%} stay. Every token on "
-            "either "
-            f"side changes the guess of a hidden one; in a causal model changing a token changes the states before it by {leak:.0e}."
+            f"either side changes the guess of a hidden one; in a causal model changing a token changes the states before it by "
+            f"{phrases.tiny(leak)}."
         ),
         dataset=None,
         rows=tuple(
@@ -158,7 +158,7 @@ def measure(bench: Bench) -> Answer:
             }
             for j in range(TOKENS)
         ),
-        notes=tuple(f"Share of {name}: {value:+.1f} standard errors from what it should be." for name, value in away.items()),
+        notes=tuple(f"Share of {name}: {phrases.signed(value)} standard errors from what it should be." for name, value in away.items()),
     )
 
 

@@ -53,7 +53,8 @@ def measure(bench: Bench) -> Answer:
         unit="points",
         interval=found.interval,
         seen=(
-            f"After {STEPS} steps one head answers {means[HEADS[0]]:.1%} of {RELATIONS} questions at once, and {HEADS[1]} heads with as "
+            f"Of {RELATIONS} questions asked at once one head has {means[HEADS[0]]:.1%} right after {STEPS} steps, and {HEADS[1]} heads "
+            f"with as "
             f"many parameters {means[HEADS[1]]:.1%}; chance is {1 / VALUES:.0%}."
         ),
         dataset=None,

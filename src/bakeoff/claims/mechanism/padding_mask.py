@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import torch
 from torch.nn import functional
 
-from bakeoff.claims import rules
+from bakeoff.claims import phrases, rules
 from bakeoff.claims.claim import Answer, Bench, Claim
 from bakeoff.claims.mechanism import every_model, toys
 from bakeoff.claims.mechanism.every_model import Toy
@@ -129,8 +129,10 @@ def measure(bench: Bench) -> Answer:
         unit="points",
         interval=lost.interval,
         seen=(
-            f"With the mask the logits of a text beside one of {LONG} tokens move by at most {worst:.0e} in {len(leaks)} models; without "
-            f"it by at least {weakest:.0e}, and no error is raised. A transformer trained without it in batches of mixed lengths loses "
+            f"With the mask the logits of a text beside one of {LONG} tokens move by at most {phrases.tiny(worst)} in {len(leaks)} "
+            f"models; without "
+            f"it by at least {phrases.tiny(weakest)}, and no error is raised. A transformer trained without it in batches of mixed "
+            f"lengths loses "
             f"{lost.figure:.1f} points on the shortest quarter of generated texts and {long.figure:.1f} on the longest."
         ),
         dataset=None,

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import torch
 from scipy.sparse.csgraph import shortest_path
 
-from bakeoff.claims import rules
+from bakeoff.claims import phrases, rules
 from bakeoff.claims.claim import Answer, Bench, Claim
 from bakeoff.claims.mechanism import toys
 from bakeoff.claims.pictures import Lines, Series
@@ -124,8 +124,9 @@ def measure(bench: Bench) -> Answer:
         interval=found.interval,
         seen=(
             f"“{FROM}” is {hops(recurrent, start, end)} updates from “{TO}” in a recurrent network and {hops(attention, start, end)} "
-            f"layer in attention. Of the gradient at distance {NEAR} an untrained LSTM passes {lstm:.0e} on to distance {FAR}, attention "
-            f"{attends:.2f}: {found.figure:.0e} times as much."
+            f"layer in attention. Of the gradient at distance {NEAR} an untrained LSTM passes {phrases.tiny(lstm)} on to distance "
+            f"{FAR}, attention "
+            f"{attends:.2f}: {phrases.tiny(found.figure)} times as much."
         ),
         dataset=None,
         rows=tuple(

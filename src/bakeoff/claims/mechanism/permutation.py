@@ -6,7 +6,7 @@ Varied: the order of "dog bites man". Measured, in float64: how far the outputs 
 import torch
 from torch import nn
 
-from bakeoff.claims import rules
+from bakeoff.claims import phrases, rules
 from bakeoff.claims.claim import Answer, Bench, Claim
 from bakeoff.claims.mechanism import toys
 from bakeoff.models.bilstm import BothWays
@@ -63,7 +63,8 @@ def measure(bench: Bench) -> Answer:
         unit="",
         interval=None,
         seen=(
-            f"Without positions no output of a word moves by more than {without:.0e} when the words are shuffled; the BiLSTM's move by "
+            f"Without positions no output of a word moves by more than {phrases.tiny(without)} when the words are shuffled; the "
+            f"BiLSTM's move by "
             f"up to {max(changes['BiLSTM'].values()):.2f}."
         ),
         dataset=None,

@@ -119,7 +119,7 @@ def measure(bench: Bench) -> Answer:
         unit="×",
         interval=ratios[deepest].interval,
         seen=(
-            f"At depth {deepest} {hits[deepest, True]} of {toys.DRAWS} runs train with residuals and {hits[deepest, False]} without "
+            f"At depth {deepest}, {hits[deepest, True]} of {toys.DRAWS} runs train with residuals and {hits[deepest, False]} without "
             f"(p = {found.p_value:.3f}); the gradient norm at the first layer is {ratios[deepest].figure:.2g} times as large with them "
             f"({ratios[DEPTHS[0]].figure:.2g} times at depth {DEPTHS[0]})."
         ),

@@ -6,7 +6,7 @@ alone, takes any PE(p) from PE(p + k).
 
 import torch
 
-from bakeoff.claims import rules
+from bakeoff.claims import phrases, rules
 from bakeoff.claims.claim import Answer, Bench, Claim
 from bakeoff.claims.mechanism import toys
 from bakeoff.claims.pictures import Heatmap
@@ -66,7 +66,8 @@ def measure(bench: Bench) -> Answer:
         unit="",
         interval=None,
         seen=(
-            f"One matrix an offset takes PE(p) to PE(p + k) for all {POSITIONS} positions to within {worst:.0e}. The fastest pair of "
+            f"One matrix an offset takes PE(p) to PE(p + k) for all {POSITIONS} positions to within {phrases.tiny(worst)}. The fastest "
+            f"pair of "
             f"numbers moves by {float(moved[0]):.2f} a position, the slowest by {float(moved[-1]):.5f}."
         ),
         dataset=None,

@@ -99,8 +99,8 @@ def measure(bench: Bench) -> Answer:
         seen=(
             f"Dot products spread by ±{spreads[64]:.2f} at d_k = 64 and ±{spreads[512]:.2f} at 512, and the gradient through softmax "
             f"{[int(score) for score in LARGE]} is {gradients[LARGE] / gradients[SMALL]:.1%} of that through "
-            f"{[int(score) for score in SMALL]}. Without scaling the same model has {widest.figure:+.2f} nats of loss over its first "
-            f"{STEPS} steps at d_k = {WIDTHS[-1]}, and {found[WIDTHS[0]].figure:+.2f} at {WIDTHS[0]}."
+            f"{[int(score) for score in SMALL]}. Without scaling the mean loss of the same model over its first {STEPS} steps is "
+            f"{widest.figure:.2f} nats higher at d_k = {WIDTHS[-1]}, and {found[WIDTHS[0]].figure:.2f} at {WIDTHS[0]}."
         ),
         dataset=None,
         rows=tuple(
@@ -116,7 +116,10 @@ def measure(bench: Bench) -> Answer:
         ),
         detectable=widest.detectable,
         pictures=(_saturation(), _learning(curves)),
-        notes=tuple(f"The softmax of {_words(scores)} is {_words(softmax(scores).tolist())}." for scores in SOFTMAX),
+        notes=(
+            f"Losses are means of {toys.DRAWS} draws.",
+            *(f"The softmax of {_words(scores)} is {_words(softmax(scores).tolist())}." for scores in SOFTMAX),
+        ),
     )
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import torch
 
-from bakeoff.claims import rules
+from bakeoff.claims import phrases, rules
 from bakeoff.claims.claim import Answer, Bench, Claim
 from bakeoff.claims.mechanism import toys
 from bakeoff.models.attention import attend, attend_and_show
@@ -70,7 +70,8 @@ def measure(bench: Bench) -> Answer:
         figure=apart,
         unit="",
         interval=None,
-        seen=f"No number is more than {apart:.5f} from the one calculated by hand to three digits; the fused path is {fused:.0e} away.",
+        seen=f"No number is more than {apart:.5f} from the one calculated by hand to three digits; the fused path is "
+        f"{phrases.tiny(fused)} away.",
         dataset=None,
         rows=tuple(
             {"quantity": name, "by hand": ", ".join(hand), "by the product": ", ".join(f"{number:.6f}" for number in seen[name])}
