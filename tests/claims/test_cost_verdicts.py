@@ -149,7 +149,7 @@ def test_the_accuracy_half_joins_where_the_hub_is(store: Store) -> None:
     assert len(answer.run_ids) == 6
     lost = distilled.CLAIM.measure(MadeBench({"encoder_sizes": sizes}, size="full"))
     assert (lost.verdict, lost.figure, len(lost.run_ids)) == ("cannot be tested here", pytest.approx(1.8), 2)
-    assert lost.notes[-1] == "distilled_bert_base is not here."
+    assert lost.notes[-1] == "Distilled_bert_base is not here."
 
 
 def test_as_right_and_about_sixty_percent_faster_holds(store: Store) -> None:
