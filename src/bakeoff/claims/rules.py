@@ -44,7 +44,8 @@ class Part:
     def told(self) -> str:
         """What came of it, as a note."""
         low, high = (phrases.signless(end) for end in (self.measured.interval.low, self.measured.interval.high))
-        return f"{self.asks}: {self.verdict} ({phrases.signless(self.measured.figure)} {self.unit}, {low} to {high})."
+        apart = "" if self.unit.startswith(("×", "%")) else " "
+        return f"{self.asks}: {self.verdict} ({phrases.signless(self.measured.figure)}{apart}{self.unit}, {low} to {high})."
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -37,7 +37,7 @@ def number(value: Cell) -> str:
 
 def with_unit(value: float, unit: str) -> str:
     """`3.2×`, `1.4 points`, `0.802`."""
-    return f"{number(value)}{'' if unit in ('', '×', '%') else ' '}{unit}"
+    return f"{number(value)}{'' if not unit or unit.startswith(('×', '%')) else ' '}{unit}"
 
 
 def figure(answer: Answer) -> str:

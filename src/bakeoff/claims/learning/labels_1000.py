@@ -80,16 +80,23 @@ def measure(bench: Bench) -> Answer:
         ],
         interval=decides.bounds,
         seen=(
-            f"{decides.model} needs {text(needs.middle)} labels ({text(needs.low)} to {text(needs.high)}) for the {score:.1f}% that "
-            f"{LEADER} reaches with {LABELS:,}; no other model that was not pretrained is known to need fewer."
+            f"For the {score:.1f}% that {LEADER} reaches with {LABELS:,} labels "
+            + ", ".join(f"{each.model} needs {_needs(each.equivalent)}" for each in judged)
+            + f"; the rule is judged by {decides.model}."
         ),
         dataset=target.run.dataset.name,
         rows=tuple(_row(each, target) for each in found),
         run_ids=all_run_ids(cells),
-        detectable=decides.detectable,
+        detectable=decides.detectable if needs.middle.side == "exactly" or verdict == "inconclusive" else None,
         pictures=(_picture(curves, decides, target),),
         notes=_notes(decides, curves),
     )
+
+
+def _needs(equivalent: LabelEquivalent) -> str:
+    """`5,553 (4,125 to 7,515)`, `> 3,000`."""
+    ends = f" ({text(equivalent.low)} to {text(equivalent.high)})"
+    return text(equivalent.middle) + (ends if equivalent.middle.side == "exactly" else "")
 
 
 def _curves(cells: Iterable[Scored]) -> dict[str, dict[int, Scored]]:

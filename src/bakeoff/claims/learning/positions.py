@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from bakeoff.claims import order_task, rules, scores
+from bakeoff.claims import order_task, phrases, rules, scores
 from bakeoff.claims.claim import Answer, Baked, Bench, Claim, NotMeasured
 from bakeoff.claims.rules import Measured
 from bakeoff.claims.scores import Scored
@@ -44,7 +44,7 @@ def measure(bench: Bench) -> Answer:
         interval=least.interval,
         seen=f"Which of two words comes first: without positions {100 * trained['none'].accuracy.mean:.1f}% right at the trained length, "
         f"with {', '.join(f'{name} ones {said}' for name, said in right.items())}. On {movie['none'].run.dataset.name} rotary positions "
-        f"gain {on_movie.figure:.1f} points ({on_movie.interval.low:.1f} to {on_movie.interval.high:.1f}).",
+        f"change accuracy by {phrases.signed(on_movie.figure)} points ({phrases.span(on_movie.interval)}).",
         dataset=both["none"].run.dataset.name,
         rows=tuple(
             _row(name, task, cells[name])

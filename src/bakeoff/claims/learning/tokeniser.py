@@ -59,8 +59,8 @@ def measure(bench: Bench) -> Answer:
         unit="points lost",
         interval=least.loss.interval,
         seen=(
-            f"Of {100 * raw.accuracy.mean:.1f}% on raw texts, "
-            + ", ".join(f"{each.name} costs {_points(each.loss)}" for each in found)
+            f"Lost of {100 * raw.accuracy.mean:.1f}% on raw texts: "
+            + ", ".join(f"{each.name} {_points(each.loss)}" for each in found)
             + f"; the audit tells {sum(each.told for each in found)} of {len(found)}, and raises "
             + ("no" if quiet else "a")
             + " false alarm on raw or lower-cased texts."
