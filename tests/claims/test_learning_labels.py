@@ -33,7 +33,7 @@ def test_labels_holds_where_every_model_that_was_not_pretrained_needs_twice_as_m
     assert answer.figure == pytest.approx(needs)
     assert answer.interval == Interval(low=pytest.approx(needs), high=pytest.approx(needs))
     assert answer.unit == "× as many labels"
-    assert answer.seen.startswith(f"tfidf needs {1000 * needs:,.0f} labels")
+    assert answer.seen.startswith(f"For the 78.0% that pretrained reaches with 1,000 labels tfidf needs {1000 * needs:,.0f} (")
     assert len(answer.run_ids) == 15
 
 
@@ -42,7 +42,7 @@ def test_labels_carries_nothing_on_beyond_the_largest_budget(tmp_path: Path) -> 
     answer = equivalents(tmp_path, bilstm)
     assert (answer.verdict, answer.figure, answer.unit) == ("holds", 3.0, "× as many labels, and more")
     assert answer.interval == Interval(low=3.0, high=math.inf)
-    assert "bilstm needs > 3,000 labels" in answer.seen
+    assert "bilstm needs > 3,000; the rule is judged by bilstm." in answer.seen
     assert answer.rows[0]["from"] == "> 3,000"
 
 
@@ -51,7 +51,7 @@ def test_labels_does_not_hold_against_one_model_that_needs_fewer(tmp_path: Path)
     answer = equivalents(tmp_path, bilstm, tfidf_to(*[860] * 5))
     assert answer.verdict == "does not hold"
     assert answer.figure == pytest.approx(math.sqrt(3))
-    assert answer.seen.startswith("tfidf needs 1,732 labels (1,732 to 1,732) for the 78.0%")
+    assert answer.seen.endswith("bilstm needs > 3,000, tfidf needs 1,732 (1,732 to 1,732); the rule is judged by tfidf.")
     assert {row["model"]: row["more than twice as many"] for row in answer.rows} == {"bilstm": "holds", "tfidf": "does not hold"}
 
 

@@ -92,7 +92,19 @@ def test_a_crash_leaves_the_earlier_answer(tmp_path: Path, monkeypatch: pytest.M
     assert [path.name for path in tmp_path.iterdir() if path.is_file()] == ["quadratic.json"]
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"schema_version": 2}', '{"schema_version": 1, "answer": {}}', "null"])
+def test_an_answer_of_the_first_version_is_read(tmp_path: Path) -> None:
+    plain = json.loads(stored("needle").to_json()) | {"schema_version": 1}
+    for later in ("how", "settings", "sweeps", "recorded"):
+        del plain[later]
+    (tmp_path / "needle.json").write_text(json.dumps(plain))
+    found = kept.read(tmp_path, "needle")
+    assert found is not None
+    assert found.to_json() == stored("needle").to_json()
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{", "[]", "{}", '{"schema_version": 2}', '{"schema_version": 3}', '{"schema_version": 1, "answer": {}}', "null"]
+)
 def test_a_file_that_is_no_answer_is_told(tmp_path: Path, text: str) -> None:
     assert kept.read(tmp_path, "needle") is None
     (tmp_path / "needle.json").write_text(text)

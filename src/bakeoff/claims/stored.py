@@ -13,7 +13,8 @@ from bakeoff.claims.pictures import Heatmap, Lines, Picture, Series
 from bakeoff.errors import DataError
 from bakeoff.store import write_atomically
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION, READABLE = 2, (1, 2)
+"""Version 1 did not say how a claim was measured, on which rows, nor by which sweeps."""
 FOLDER, OLD = "claims", ".old"
 
 
@@ -91,7 +92,7 @@ def stored(
 def from_json(text: str) -> Stored:
     """What `to_json` wrote. Raises ValueError, KeyError or TypeError for anything else."""
     plain = json.loads(text)
-    if plain.pop("schema_version") != SCHEMA_VERSION:
+    if plain.pop("schema_version") not in READABLE:
         raise ValueError("it was written by another version of bakeoff")
     plain = _numbers(plain)
     answer = plain.pop("answer")
