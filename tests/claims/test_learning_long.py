@@ -1,10 +1,14 @@
 """long-documents on made Runs: competitive or not past the window, and what is missing."""
 
+import dataclasses
 from pathlib import Path
+from typing import Any
 
 import pytest
 from learning_bench import Cell, bench, over_draws
 
+import factories
+from bakeoff import record as records
 from bakeoff import spec
 from bakeoff.claims.claim import Answer, Interval, NotMeasured
 from bakeoff.claims.learning import long_documents
@@ -64,6 +68,21 @@ def test_stays_open_around_two_points(tmp_path: Path) -> None:
     answer = read(tmp_path, 895)
     assert (answer.verdict, answer.figure) == ("inconclusive", pytest.approx(1.25))
     assert answer.detectable is not None
+
+
+@pytest.mark.parametrize(("best_step", "told"), [(95, True), (80, False), (None, False)])
+def test_says_where_the_bilstm_was_still_learning(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, best_step: int | None, told: bool
+) -> None:
+    made = factories.make_record
+
+    def make_record(*arguments: Any, **changes: Any) -> records.Record:
+        record = made(*arguments, **changes)
+        return dataclasses.replace(record, training=dataclasses.replace(record.training, best_step=best_step))
+
+    monkeypatch.setattr(factories, "make_record", make_record)
+    said = "In 3 of 3 Runs of bilstm the best step by validation loss is among the last tenth"
+    assert any(note.startswith(said) for note in read(tmp_path, 800).notes) == told
 
 
 def test_says_which_ways_were_not_baked(tmp_path: Path) -> None:

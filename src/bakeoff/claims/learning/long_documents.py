@@ -25,6 +25,10 @@ SMALL = (
 )
 
 
+LATE = 0.9
+"""Share of the steps from which on a best step says that the schedule was short."""
+
+
 def measure(bench: Bench) -> Answer:
     """Bake every reading, keep the documents past the window, and judge the BiLSTM beside the best reading there."""
     asked = SMALL if bench.size == "small" else ((),)
@@ -63,7 +67,7 @@ def measure(bench: Bench) -> Answer:
         run_ids=all_run_ids(cells),
         detectable=loss.detectable,
         pictures=(_picture(list(cells.values()), lengths),),
-        notes=_notes(encoders, untried),
+        notes=(*_notes(encoders, untried), *_unfinished(bilstm)),
     )
 
 
@@ -139,6 +143,18 @@ def _notes(encoders: Sequence[Scored], untried: Sequence[str]) -> tuple[str, ...
         "Seconds are those of Runs that may have had the machine to themselves or not; tokens are what compares.",
         "Long film reviews need a folder of yours: bakeoff sweep sweeps/claims/long_documents_1000.yaml dataset=movie_reviews "
         "dataset.path=FOLDER.",
+    )
+
+
+def _unfinished(bilstm: Scored) -> tuple[str, ...]:
+    """A note where it was still learning when its schedule ended."""
+    facts = [one.record.training for one in bilstm.baked]
+    late = sum(each.best_step is not None and each.best_step >= LATE * each.steps for each in facts)
+    if not late:
+        return ()
+    return (
+        f"In {late} of {len(facts)} Runs of {bilstm.run.model.name} the best step by validation loss is among the last tenth: it was still "
+        "learning when its schedule ended, and a longer one may take it further (model.training.epochs).",
     )
 
 
