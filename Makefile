@@ -11,12 +11,13 @@ starter: setup
 	$(BIN)/bakeoff sweep sweeps/starter.yaml $(SETTINGS)
 	$(BIN)/bakeoff report sweeps/starter.yaml $(SETTINGS) --out $(REPORTS)
 
+# Tests run beside each other, so each has one thread; those of the slow tier mostly wait for processes.
 test: setup
 	$(BIN)/ruff check src tests benchmarks
 	$(BIN)/ruff format --check src tests benchmarks
 	$(BIN)/mypy
-	$(BIN)/pytest -n auto --dist loadfile
-	$(BIN)/pytest -m slow -n 2 --dist loadfile
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n auto --dist loadfile
+	OMP_NUM_THREADS=1 $(BIN)/pytest -m slow -n 3 --dist loadfile
 
 setup: $(VENV)/.installed
 

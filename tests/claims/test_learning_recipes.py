@@ -76,7 +76,8 @@ def test_rate_does_not_hold_where_one_part_does_not(
     answer = rates(tmp_path, tuned, scratch, best=(1e-4, 5e-4))
     assert answer.verdict == "does not hold"
     (note,) = [note for note in answer.notes if ": does not hold" in note]
-    assert note.startswith(f"{fails}: does not hold ({answer.figure:.1f} {answer.unit}, ")  # what decides is what is shown
+    shown = f"{answer.figure:.1f}{'' if answer.unit.startswith('%') else ' '}{answer.unit}"
+    assert note.startswith(f"{fails}: does not hold ({shown}, ")  # what decides is what is shown
 
 
 def test_rate_stays_open_where_the_destroyed_model_equals_scratch(tmp_path: Path) -> None:
