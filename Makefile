@@ -16,8 +16,8 @@ test: setup
 	$(BIN)/ruff check src tests benchmarks
 	$(BIN)/ruff format --check src tests benchmarks
 	$(BIN)/mypy
-	OMP_NUM_THREADS=1 $(BIN)/pytest -n auto --dist loadfile
-	OMP_NUM_THREADS=1 $(BIN)/pytest -m slow -n 3 --dist loadfile
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n auto --dist loadfile --durations=15
+	OMP_NUM_THREADS=1 $(BIN)/pytest -m slow -n 3 --dist loadfile --durations=15
 
 setup: $(VENV)/.installed
 
