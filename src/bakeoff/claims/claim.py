@@ -47,7 +47,7 @@ class Answer:
     """The table of what was measured; all rows have the same keys, the headings."""
     run_ids: tuple[str, ...] = ()
     detectable: float | None = None
-    """The smallest difference, in `unit`, that this design could have seen; None of an inconclusive one only where nothing could be told."""
+    """The smallest difference, in `unit`, that this design could have seen; None of an inconclusive one where nothing could be told."""
     pictures: tuple[Picture, ...] = ()
     notes: tuple[str, ...] = ()
 
