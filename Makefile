@@ -11,13 +11,13 @@ starter: setup
 	$(BIN)/bakeoff sweep sweeps/starter.yaml $(SETTINGS)
 	$(BIN)/bakeoff report sweeps/starter.yaml $(SETTINGS) --out $(REPORTS)
 
-# Tests run beside each other, so each has one thread; those of the slow tier mostly wait for processes.
+# Tests run beside each other, so each has one thread.
 test: setup
 	$(BIN)/ruff check src tests benchmarks
 	$(BIN)/ruff format --check src tests benchmarks
 	$(BIN)/mypy
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n auto --dist loadfile --durations=15
-	OMP_NUM_THREADS=1 $(BIN)/pytest -m slow -n 3 --dist loadfile --durations=15
+	OMP_NUM_THREADS=1 $(BIN)/pytest -m slow -n 2 --dist loadfile --durations=15
 
 setup: $(VENV)/.installed
 
