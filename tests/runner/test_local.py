@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import toys
 
+from bakeoff.runner import child
 from bakeoff.runner.events import Event, Failed, Finished, Notice, Outcome, Present, Waiting
 from bakeoff.runner.local import run_local
 from bakeoff.spec import Run
@@ -295,3 +296,15 @@ def test_present_runs_need_no_process(bench: Bench) -> None:
     bench.store.write_record(toys.make_record(run))
     assert bench.sweep([run]).present == (run.run_id,)
     assert bench.events == [Present(run=run)]
+
+
+def test_a_run_whose_fork_server_dies_before_it_begins_is_baked_once(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its process may be alive and about to take its lock, or gone; neither is a failure of the Run."""
+    monkeypatch.setattr(child, "one", toys.one_whose_fork_server_dies)
+    run = toys.make_run(0)
+    bench.store.root.mkdir(parents=True, exist_ok=True)
+    outcome = bench.sweep([run])
+    assert outcome.failed == {}
+    assert (*outcome.baked, *outcome.present) == (run.run_id,)
+    assert toys.begun(bench.ledger) == [run.run_id]
+    assert bench.store.load(run.run_id) is not None

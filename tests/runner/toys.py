@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from bakeoff.errors import DataError
 from bakeoff.record import (
@@ -24,6 +24,8 @@ from bakeoff.record import (
     SplitQuality,
     TrainingFacts,
 )
+from bakeoff.runner import child
+from bakeoff.runner.attempt import Task
 from bakeoff.spec import BiLstm, Budget, Dataset, Distillation, Latency, LongDoc, Majority, Model, Pretrained, Quality, Run, Tfidf, Training
 
 CANARY = "canary-7f3a my neighbour's diagnosis"
@@ -336,3 +338,13 @@ ACTS: dict[str, Callable[[Path], None]] = {
     "sleep wordy": _sleep_wordy,
     "end while training": _end_while_training,
 }
+
+
+def one_whose_fork_server_dies(task: Task, *more: Any) -> int:
+    """A child that the death of its fork server meets before it takes its lock, the first time; it goes on a second later."""
+    met = task.store.root / f"met-{task.run.run_id}"
+    if not met.exists():
+        met.touch()
+        os.kill(os.getppid(), signal.SIGKILL)
+        time.sleep(1.0)
+    return child.one(task, *more)

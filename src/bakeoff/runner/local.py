@@ -98,6 +98,8 @@ class _Pool:
     children: list[_Child] = field(default_factory=list)
     adrift: list[BaseProcess] = field(default_factory=list)
     """Children whose fork server died; dropping one would tell it that its parent is dead."""
+    begun_again: set[str] = field(default_factory=set)
+    """Ids of the Runs whose fork server died before they began, each at most once."""
 
     def work(self) -> None:
         """Until every Run has ended, or an interrupt."""
@@ -224,6 +226,9 @@ class _Pool:
             met_by_ctrl_c = self.interrupt.finishing and not each.begun  # before it could look away
             if met_by_ctrl_c or (code in STOPPED_FROM_OUTSIDE and self.interrupt.reached_us()):
                 return None
+            if code == FORK_SERVER_DIED and not each.begun and task.run.run_id not in self.begun_again:
+                self.begun_again.add(task.run.run_id)  # it may be alive and about to take its lock, or gone: its next turn will tell
+                return Waiting(run=task.run)
             described = failure.death(code)
         try:
             with task.store.lock(task.run.run_id):
