@@ -60,7 +60,8 @@ def measure(reading: str, lengths_tokens: list[int]) -> list[Cost]:
 def in_fresh_process(reading: str, lengths_tokens: list[int]) -> list[Cost]:
     """`measure` in a process whose memory holds nothing else."""
     code = "import json, sys, long_documents as own; own.tell(sys.argv[1], json.loads(sys.argv[2]))"
-    environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(Path(__file__).parent)}
+    given_back_at_once = {"MALLOC_MMAP_THRESHOLD_": str(2**17)}  # else glibc keeps freed tensors, how many by chance
+    environment = os.environ | given_back_at_once | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(Path(__file__).parent)}
     command = [sys.executable, "-c", code, reading, json.dumps(lengths_tokens)]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, env=environment)
     return [Cost(**each) for each in json.loads(done.stdout.splitlines()[-1])]
