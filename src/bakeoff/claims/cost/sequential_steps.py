@@ -79,8 +79,8 @@ def measure(bench: Bench) -> Answer:
         interval=top.interval,
         seen=f"Of {chains['LSTM'][0]} tokens the LSTM makes a chain of {chains['LSTM'][0]} dependent products and of twice as many "
         f"{chains['LSTM'][1]}; attention's chain is {chains['attention'][0]} products long at either length. More hardware speeds the "
-        f"LSTM up {top.times:.2f} times "
-        f"at most (at {top.tokens:,} tokens, {top.hardware}), and attention {last.times:.2f} times at {last.tokens:,} "
+        f"LSTM up {top.times:.2f} times at most "
+        f"(at {top.tokens:,} tokens, {top.hardware}), and attention {last.times:.2f} times at {last.tokens:,} "
         f"tokens ({last.hardware}).",
         dataset=None,
         rows=tuple(_row(each, counts) for each in speed_ups),

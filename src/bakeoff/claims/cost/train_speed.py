@@ -101,8 +101,7 @@ def _seen(rate: Measured, sooner: Measured | None, *, n_reached: int) -> str:
     if sooner is None:
         return (
             f"{said}. In {n_reached} of {DRAWS} draws both came to a validation loss of {TARGET_LOSS}, so that seconds to it are not "
-            f"compared: "
-            "the draws that came to it would be a choice of the fast."
+            "compared: the draws that came to it would be a choice of the fast."
         )
     return (
         f"{said}, and the BiLSTM takes {sooner.figure:.2f} times ({sooner.interval.low:.2f} to {sooner.interval.high:.2f}) as long to a "

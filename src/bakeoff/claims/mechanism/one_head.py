@@ -54,8 +54,7 @@ def measure(bench: Bench) -> Answer:
         interval=found.interval,
         seen=(
             f"Of {RELATIONS} questions asked at once one head has {means[HEADS[0]]:.1%} right after {STEPS} steps, and {HEADS[1]} heads "
-            f"with as "
-            f"many parameters {means[HEADS[1]]:.1%}; chance is {1 / VALUES:.0%}."
+            f"with as many parameters {means[HEADS[1]]:.1%}; chance is {1 / VALUES:.0%}."
         ),
         dataset=None,
         rows=tuple(

@@ -125,8 +125,7 @@ def measure(bench: Bench) -> Answer:
         seen=(
             f"“{FROM}” is {hops(recurrent, start, end)} updates from “{TO}” in a recurrent network and {hops(attention, start, end)} "
             f"layer in attention. Of the gradient at distance {NEAR} an untrained LSTM passes {phrases.tiny(lstm)} on to distance "
-            f"{FAR}, attention "
-            f"{attends:.2f}: {phrases.tiny(found.figure)} times as much."
+            f"{FAR}, attention {attends:.2f}: {phrases.tiny(found.figure)} times as much."
         ),
         dataset=None,
         rows=tuple(

@@ -64,8 +64,7 @@ def measure(bench: Bench) -> Answer:
         interval=None,
         seen=(
             f"Without positions no output of a word moves by more than {phrases.tiny(without)} when the words are shuffled; the "
-            f"BiLSTM's move by "
-            f"up to {max(changes['BiLSTM'].values()):.2f}."
+            f"BiLSTM's move by up to {max(changes['BiLSTM'].values()):.2f}."
         ),
         dataset=None,
         rows=tuple(
