@@ -130,8 +130,9 @@ def measure(bench: Bench) -> Answer:
         interval=lost.interval,
         seen=(
             f"With the mask the logits of a text beside one of {LONG} tokens move by at most {phrases.tiny(worst)} in {len(leaks)} "
-            f"models; without it by at least {phrases.tiny(weakest)}, and no error is raised. A transformer trained without it in "
-            f"batches of mixed lengths loses {lost.figure:.1f} points on the shortest quarter of generated texts and {long.figure:.1f} on the longest."
+            f"models; without it by at least {phrases.tiny(weakest)}, and no error is raised. "
+            f"A transformer trained without it in batches of mixed lengths loses {lost.figure:.1f} points on the shortest quarter of "
+            f"generated texts and {long.figure:.1f} on the longest."
         ),
         dataset=None,
         rows=tuple(
