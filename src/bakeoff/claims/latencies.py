@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bakeoff.claims.claim import Baked, Interval, NotMeasured, Verdict
+from bakeoff.claims.rules import Measured
 from bakeoff.probes import samples
 from bakeoff.probes.rules import Rules
 from bakeoff.probes.samples import Samples
@@ -22,6 +23,11 @@ class Times:
 
     figure: float
     interval: Interval
+
+    @property
+    def measured(self) -> Measured:
+        """As rules take it."""
+        return Measured(figure=self.figure, interval=self.interval, detectable=self.detectable)
 
     @property
     def detectable(self) -> float:

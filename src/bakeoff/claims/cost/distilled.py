@@ -41,8 +41,7 @@ def measure(bench: Bench) -> Answer:
         in_accuracy = rules.within_a_point(loss.interval)
         run_ids += scores.all_run_ids(trained)
         seen += f"; in accuracy the student {phrases.loses(loss.figure)} ({phrases.span(loss.interval)})"
-    time = Measured(figure=faster.figure, interval=faster.interval, detectable=faster.detectable)
-    parts = [Part(asks="12 layers take 1.4 to 2.2 times as long as 6", measured=time, unit="×", verdict=in_time)]
+    parts = [Part(asks="12 layers take 1.4 to 2.2 times as long as 6", measured=faster.measured, unit="×", verdict=in_time)]
     if loss is not None:
         parts.append(Part(asks="6 layers are within a point of 12", measured=loss, unit="points lost", verdict=in_accuracy))
     verdict = rules.all_of((in_time, in_accuracy))

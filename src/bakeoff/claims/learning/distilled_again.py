@@ -7,7 +7,7 @@ over draws and rows, and the ratio of the times to answer, in turns.
 
 from bakeoff.claims import latencies, phrases, rules, scores
 from bakeoff.claims.claim import Answer, Bench, Claim, NotMeasured
-from bakeoff.claims.rules import Measured, Part
+from bakeoff.claims.rules import Part
 
 SWEEP, TIMED = "distilled_again", "distilled_again_latency"
 SIX, THREE = "pretrained", "distilled"
@@ -32,7 +32,7 @@ def measure(bench: Bench) -> Answer:
         ),
         Part(
             asks="Six layers take 1.4 to 2.2 times as long as three",
-            measured=Measured(figure=faster.figure, interval=faster.interval, detectable=faster.detectable),
+            measured=faster.measured,
             unit="×",
             verdict=latencies.quiet(rules.sixty_percent_faster(faster.interval), timed.values()),
         ),
